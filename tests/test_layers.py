@@ -49,6 +49,7 @@ ALLOWED = {
 }
 """The packages that some packages may import, besides `errors` and `core`. The command line lists tool formats."""
 IMPORTING_FUNCTIONS = {
+    "client.transport._import_httpx",
     "factory._find_custom",
     "settings._config_reader",
     "settings.config",

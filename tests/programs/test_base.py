@@ -62,8 +62,8 @@ class PlainProgram:
         tools: list[dict[str, Any]] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
-        arguments: Mapping[str, Any],  # noqa: ARG002 - a part of the protocol
-        now: datetime.datetime,  # noqa: ARG002 - a part of the protocol
+        arguments: Mapping[str, Any],
+        now: datetime.datetime,
     ) -> ProgramRun:
         if continue_final_message:
             raise MessageError("cannot be continued", message=len(messages) - 1)
@@ -78,7 +78,7 @@ class PlainProgram:
             pieces.append(Piece("<|turn|>assistant\n"))
         return run_pieces(pieces, messages)
 
-    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
+    def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
 
     def mentions(self, name: str) -> bool:
@@ -90,7 +90,7 @@ class PlainProgram:
     def probe_arguments(self, arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         return tuple((name, value) for name, value in arguments.items() if self.mentions(name))
 
-    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:  # noqa: ARG002
+    def probe_time(self, arguments: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
         return now
 
 

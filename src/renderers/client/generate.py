@@ -1,33 +1,23 @@
-"""`generate`: render a conversation, sample a completion, and parse it."""
+"""`generate` and `stream`: render a conversation, sample its next turn from an engine, and parse the turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+import contextlib
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from typing import Any, Self
 
 from renderers.client.completion import Completion
-from renderers.client.engines.base import SampleRequest
 from renderers.client.engines.vllm import VllmEngine
-from renderers.client.media import list_content_parts, to_features
-from renderers.client.offload import LONG_COMPLETION, is_long_text, offload_long_work
+from renderers.client.offload import LONG_COMPLETION, offload_long_work
 from renderers.client.openai_client import OpenAISampler
-from renderers.client.sampling import build_sample_request
-from renderers.core.completions import ParsedResponse, ToolCallParseStatus
+from renderers.client.turns import Sampler, Turn, to_result
+from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
-from renderers.core.token_ids import as_ids
 from renderers.core.tokens import MultiModalData, RenderedTokens
-from renderers.errors import OverlongPromptError
+from renderers.errors import EngineStreamError
 
-__all__ = ["generate"]
-
-
-class Sampler(Protocol):
-    """Sends requests to an engine."""
-
-    async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion: ...
-    async def context_length(self, model: str | None) -> int | None: ...
+__all__ = ["TurnStream", "generate", "stream"]
 
 
 async def generate(
@@ -35,7 +25,7 @@ async def generate(
     client: Any,
     renderer: Renderer,
     messages: Iterable[MessageLike],
-    model: str,
+    model: str | None = None,
     prompt_ids: TokenIds | None = None,
     multi_modal_data: MultiModalData | None = None,
     prompt_attribution: RenderedTokens | None = None,
@@ -49,10 +39,10 @@ async def generate(
 ) -> dict[str, Any]:
     """Render a conversation, sample its next turn from an engine, and parse the turn.
 
-    `client` is an `AsyncOpenAI` client of a vLLM server, which is used for its address, its connections and its
-    retries, or an `InferenceClient`. With `prompt_ids` nothing is rendered: they are the prompt, and
-    `multi_modal_data` and `prompt_attribution` belong to it. `sampling_params` have the names of vLLM. The stop tokens
-    of the renderer are added. With `logprobs=k`, the result has the k most probable tokens of each position.
+    `client` is an `InferenceClient`, or an `AsyncOpenAI` client of a vLLM server, which is used for its address, its
+    connections and its retries. With `prompt_ids` nothing is rendered: they are the prompt, and `multi_modal_data` and
+    `prompt_attribution` belong to it. `sampling_params` have the names of vLLM. The stop tokens of the renderer are
+    added. With `logprobs=k`, the result has the k most probable tokens of each position.
 
     A prompt that is longer than `max_prompt_len`, by default the context length that the server reports, is not sent.
     With `process_multimodal=False` the engine processes the images of the messages, and the length is not checked.
@@ -62,109 +52,132 @@ async def generate(
     Raises:
         OverlongPromptError: The prompt is too long.
         MalformedGenerateResponseError: The response lacks ids or logprobs, or they contradict each other.
+        EngineError: The request of an `InferenceClient` failed. An `AsyncOpenAI` client raises its own errors.
         ValueError: The renderer does not support tools, or a sampling parameter is invalid.
         NotImplementedError: `process_multimodal` is False, and the renderer does not support it.
     """
-    sampler = client if hasattr(client, "sample_request") else OpenAISampler(client, VllmEngine())
-    prompt = await _prepare_prompt(
-        renderer,
-        messages,
-        tools,
+    turn = Turn(
+        sampler=_sampler_of(client),
+        renderer=renderer,
+        messages=messages,
+        model=model,
         prompt_ids=prompt_ids,
         multi_modal_data=multi_modal_data,
-        attribution=prompt_attribution,
-        process_multimodal=process_multimodal,
-    )
-    if process_multimodal:
-        await _check_length(sampler, prompt.ids, model, max_prompt_len)
-    request = build_sample_request(
-        prompt.ids,
-        model=model,
+        prompt_attribution=prompt_attribution,
+        tools=tools,
         sampling_params=sampling_params,
-        stop_token_ids=prompt.stop_token_ids,
         cache_salt=cache_salt,
         priority=priority,
-        features=to_features(prompt.multi_modal_data) if process_multimodal else None,
-        content_parts=() if process_multimodal else list_content_parts(messages),
+        max_prompt_len=max_prompt_len,
+        process_multimodal=process_multimodal,
     )
-    completion = await sampler.sample_request(request, extra_headers)
+    prepared = await turn.prepare()
+    completion = await turn.sampler.sample_request(prepared.request, extra_headers)
+    ids, prompt = completion.token_ids, completion.prompt_ids or prepared.request.prompt_ids
     parsed = await offload_long_work(
         renderer,
-        lambda: renderer.parse_response(
-            completion.token_ids, tools=tools, prompt_ids=completion.prompt_ids or prompt.ids
-        ),
-        is_long=len(completion.token_ids) > LONG_COMPLETION,
+        lambda: renderer.parse_response(ids, tools=tools, prompt_ids=prompt),
+        is_long=len(ids) > LONG_COMPLETION,
     )
-    return _to_result(request, prompt, completion, parsed)
+    return to_result(prepared, completion, parsed)
 
 
-@dataclass(frozen=True)
-class _Prompt:
-    ids: list[int]
-    stop_token_ids: list[int]
-    multi_modal_data: MultiModalData | None
-    attribution: RenderedTokens | None
-
-
-async def _prepare_prompt(
-    renderer: Renderer,
-    messages: Iterable[MessageLike],
-    tools: Iterable[ToolLike] | None,
+def stream(
     *,
-    prompt_ids: TokenIds | None,
-    multi_modal_data: MultiModalData | None,
-    attribution: RenderedTokens | None,
-    process_multimodal: bool,
-) -> _Prompt:
-    if tools and not getattr(renderer, "supports_tools", True):
-        raise ValueError(f"{type(renderer).__name__} does not support tools: the chat template of the model drops them")
-    if not process_multimodal and not getattr(renderer, "supports_process_multimodal", False):
-        raise NotImplementedError(f"{type(renderer).__name__} does not support process_multimodal=False")
-    if prompt_ids is not None:
-        ids = list(as_ids(prompt_ids, name="prompt_ids"))
-        return _Prompt(ids, renderer.get_stop_token_ids(), multi_modal_data, attribution)
-    # Custom renderers need not accept the option.
-    options: dict[str, Any] = {} if process_multimodal else {"process_multimodal": False}
+    client: Any,
+    renderer: Any,
+    messages: Iterable[MessageLike],
+    model: str | None = None,
+    prompt_ids: TokenIds | None = None,
+    prompt_attribution: RenderedTokens | None = None,
+    tools: Iterable[ToolLike] | None = None,
+    sampling_params: Mapping[str, Any] | None = None,
+    cache_salt: str | None = None,
+    priority: int | None = None,
+    extra_headers: Mapping[str, str] | None = None,
+    max_prompt_len: int | None = None,
+) -> TurnStream:
+    """Sample the next turn of a conversation, and return its events while the tokens arrive. See `generate`.
 
-    def render() -> _Prompt:
-        rendered = renderer.render(messages, tools=tools, add_generation_prompt=True, **options)
-        stops = renderer.get_stop_token_ids()
-        return _Prompt(rendered.token_ids, stops, rendered.multi_modal_data, rendered)
+    Raises:
+        TypeError: The renderer has no method `parser`. Use `generate` for it.
+    """
+    if not hasattr(renderer, "parser"):
+        raise TypeError(f"{type(renderer).__name__} has no method parser, which a stream needs. Use generate.")
+    turn = Turn(
+        sampler=_sampler_of(client),
+        renderer=renderer,
+        messages=messages,
+        model=model,
+        prompt_ids=prompt_ids,
+        multi_modal_data=None,
+        prompt_attribution=prompt_attribution,
+        tools=tools,
+        sampling_params=sampling_params,
+        cache_salt=cache_salt,
+        priority=priority,
+        max_prompt_len=max_prompt_len,
+        process_multimodal=True,
+    )
+    return TurnStream(turn, extra_headers)
 
-    return await offload_long_work(renderer, render, is_long=is_long_text(messages))
+
+class TurnStream:
+    """The events of a turn while it is sampled, and its result. Returned by `stream`.
+
+    Iterate over it for the events, or await `result`. The request is sent when the first event is awaited. Leaving an
+    `async with` block closes the connection, so that the engine stops sampling.
+    """
+
+    def __init__(self, turn: Turn, headers: Mapping[str, str] | None) -> None:
+        self._events = self._run(turn, headers)
+        self._result: dict[str, Any] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ParseEvent:
+        return await anext(self._events)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connection. The engine stops sampling."""
+        await self._events.aclose()
+
+    async def result(self) -> dict[str, Any]:
+        """Wait for the end of the turn, and return the result of `generate`.
+
+        Raises:
+            EngineStreamError: The stream failed, or was closed before its end.
+        """
+        async for _ in self:
+            pass
+        if self._result is None:
+            raise EngineStreamError("the stream failed or was closed before its end, so it has no result")
+        return self._result
+
+    async def _run(self, turn: Turn, headers: Mapping[str, str] | None) -> AsyncGenerator[ParseEvent, None]:
+        prepared = await turn.prepare(stream=True)
+        renderer: Any = turn.renderer
+        parser = renderer.parser(tools=turn.tools, prompt_ids=prepared.request.prompt_ids)
+        async with contextlib.aclosing(turn.sampler.stream_request(prepared.request, headers)) as items:
+            async for item in items:
+                if isinstance(item, Completion):
+                    parsed = parser.close()
+                    self._result = to_result(prepared, item, parsed)
+                    for event in parser.last_events:
+                        yield event
+                else:
+                    for event in parser.feed(item):
+                        yield event
 
 
-async def _check_length(sampler: Sampler, prompt_ids: list[int], model: str, max_prompt_len: int | None) -> None:
-    longest = await sampler.context_length(model) if max_prompt_len is None else max_prompt_len
-    if longest is not None and len(prompt_ids) > longest:
-        raise OverlongPromptError(prompt_len=len(prompt_ids), max_prompt_len=longest)
-
-
-def _to_result(
-    request: SampleRequest, prompt: _Prompt, completion: Completion, parsed: ParsedResponse
-) -> dict[str, Any]:
-    finish_reason = completion.finish_reason
-    if finish_reason == "stop" and any(call.status == ToolCallParseStatus.OK for call in parsed.tool_calls):
-        # As in chat completions. A loop that executes calls goes on only if there is one that can be executed.
-        finish_reason = "tool_calls"
-    return {
-        "request_id": completion.request_id or "",
-        "usage": completion.usage,
-        "prompt_ids": list(completion.prompt_ids or prompt.ids),
-        "renderer_prompt_ids": list(prompt.ids) if request.content_parts else None,
-        "mm_placeholders": completion.extras.get("mm_placeholders"),
-        "completion_ids": completion.token_ids,
-        "completion_logprobs": completion.logprobs,
-        "completion_top_ids": completion.top_ids,
-        "completion_top_logprobs": completion.top_logprobs,
-        "content": parsed.content,
-        "reasoning_content": parsed.reasoning_content,
-        "tool_calls": parsed.tool_calls,
-        "finish_reason": finish_reason,
-        "reasoning_complete": parsed.reasoning_complete,
-        "routed_experts": completion.routed_experts,
-        "sampling_mask": completion.sampling_mask,
-        "weight_versions": [version._asdict() for version in completion.weight_versions] or None,
-        "multi_modal_data": prompt.multi_modal_data,
-        "prompt_attribution": prompt.attribution,
-    }
+def _sampler_of(client: Any) -> Sampler:
+    """Return a client of this package as it is, and an adapter for one of the OpenAI SDK."""
+    sampler: Sampler = client if hasattr(client, "sample_request") else OpenAISampler(client, VllmEngine())
+    return sampler

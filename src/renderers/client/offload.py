@@ -1,4 +1,4 @@
-"""Run the work of a renderer without stalling the event loop."""
+"""Run long work outside of the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from renderers.renderer import ChatRenderer
 
-__all__ = ["LONG_COMPLETION", "is_long_text", "maybe_offload", "offload_long_work"]
+__all__ = ["LONG_COMPLETION", "is_long_text", "maybe_offload", "offload_long_work", "offload_reading"]
 
 T = TypeVar("T")
 
@@ -16,6 +16,8 @@ LONG_COMPLETION = 4_000
 """The number of tokens from which a completion is parsed in a thread."""
 _LONG_TEXT = 20_000
 """The number of characters from which messages are rendered in a thread."""
+_LONG_RESPONSE = 200_000
+"""The number of bytes from which a response is read in a thread."""
 
 
 async def maybe_offload(renderer: Any, work: Callable[[], T]) -> T:
@@ -24,7 +26,7 @@ async def maybe_offload(renderer: Any, work: Callable[[], T]) -> T:
 
 
 async def offload_long_work(renderer: Any, work: Callable[[], T], *, is_long: bool) -> T:
-    """Run work in a thread if it takes long or the renderer is a pool, and else at once.
+    """Run work of a renderer in a thread if it takes long or the renderer is a pool, and else at once.
 
     A custom renderer that is not in a pool runs in the event loop, because it need not be thread-safe.
     """
@@ -42,3 +44,8 @@ def is_long_text(messages: Iterable[Any]) -> bool:
         if total > _LONG_TEXT:
             return True
     return False
+
+
+async def offload_reading(work: Callable[[], T], *, size: int) -> T:
+    """Read a response of `size` bytes, in a thread if it is long."""
+    return await asyncio.to_thread(work) if size > _LONG_RESPONSE else work()

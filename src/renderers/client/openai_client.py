@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from renderers.client.completion import Completion
 from renderers.client.context_length import look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
+from renderers.client.offload import offload_reading
 from renderers.client.sampling import check_prompt
+from renderers.client.streams import read_completion
 
 __all__ = ["OpenAISampler"]
 
@@ -24,16 +27,36 @@ class OpenAISampler:
 
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
         """Return the completion of a request."""
-        path, body = self._engine.build_request(request)
-        # The base URL of a client ends in /v1, and the endpoints of engines start at the root.
-        url = self._base_url.rstrip("/").removesuffix("/v1") + path
-        options = {"options": {"headers": dict(headers)}} if headers else {}
-        response = await self._client.post(url, cast_to=_response_class(), body=body, **options)
-        completion = self._engine.read_response(response.content, request)
+        response = await self._post(request, headers)
+        raw = response.content
+        completion = await offload_reading(lambda: self._engine.read_response(raw, request), size=len(raw))
         check_prompt(completion, request)
         return completion
 
-    async def context_length(self, model: str | None) -> int | None:
+    async def _post(self, request: SampleRequest, headers: Mapping[str, str] | None, **options: Any) -> Any:
+        path, body = self._engine.build_request(request)
+        # The base URL of a client ends in /v1, and the endpoints of engines start at the root.
+        url = self._base_url.rstrip("/").removesuffix("/v1") + path
+        if headers:
+            options["options"] = {"headers": dict(headers)}
+        return await self._client.post(url, cast_to=_response_class(), body=body, **options)
+
+    async def stream_request(
+        self, request: SampleRequest, headers: Mapping[str, str] | None
+    ) -> AsyncGenerator[list[int] | Completion, None]:
+        """Yield the ids of a request as they arrive, and at the end the completion."""
+        response = await self._post(request, headers, stream=True)
+        items = read_completion(response.aiter_bytes(), self._engine.open_stream(request))
+        try:
+            async with contextlib.aclosing(items):
+                async for item in items:
+                    if isinstance(item, Completion):
+                        check_prompt(item, request)
+                    yield item
+        finally:
+            await response.aclose()
+
+    async def context_length(self, model: str | None = None) -> int | None:
         """Return the context length of a model in tokens. None if it is unknown."""
 
         async def get_models() -> Any:

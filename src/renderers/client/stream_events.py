@@ -6,31 +6,37 @@ from renderers.client.response import read_json
 from renderers.core.jsontypes import JsonObject
 from renderers.errors import EngineStreamError
 
-__all__ = ["END_OF_STREAM", "EventLines", "check_finished", "read_event", "read_server_message"]
+__all__ = ["END_OF_STREAM", "EventDecoder", "check_finished", "read_event", "read_server_message"]
 
 END_OF_STREAM = "[DONE]"
 """The data of the last event."""
 
 
-class EventLines:
-    """Collect the data of server-sent events from lines.
+class EventDecoder:
+    """Collect the data of server-sent events from chunks of bytes.
 
-    >>> lines = EventLines()
-    >>> [lines.feed(line) for line in ("data: {}", "", ": comment", "")]
-    [None, '{}', None, None]
+    >>> decoder = EventDecoder()
+    >>> decoder.feed(b"data: {}\\n\\n: comment\\n\\nda"), decoder.feed(b"ta: [DONE]\\r\\n\\r\\n")
+    (['{}'], ['[DONE]'])
     """
 
     def __init__(self) -> None:
-        self._data: list[str] = []
+        self._rest = b""
+        self._data: list[bytes] = []
 
-    def feed(self, line: str) -> str | None:
-        """Return the data of an event that ends with this line. None if none does."""
-        if line.startswith("data:"):
-            self._data.append(line[5:].removeprefix(" "))
-        if line or not self._data:
-            return None
-        data, self._data = "\n".join(self._data), []
-        return data
+    def feed(self, chunk: bytes) -> list[str]:
+        """Return the data of the events that end in a chunk."""
+        # Lines are split at newlines only: JSON data may contain other line separators, such as U+2028.
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        events = []
+        for line in lines:
+            line = line.removesuffix(b"\r")
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                events.append(b"\n".join(self._data).decode("utf-8", "replace"))
+                self._data = []
+        return events
 
 
 def read_server_message(payload: object) -> str | None:

@@ -1,0 +1,75 @@
+"""Turn faults of HTTP requests into errors of this package, and decide which requests are sent again."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import random
+import re
+import time
+from collections.abc import Mapping
+
+from renderers.client.stream_events import read_server_message
+from renderers.core.text import quote_short
+from renderers.errors import EngineConnectionError, EngineStatusError, OverlongPromptError
+
+__all__ = ["MAX_DELAY", "retry_delay", "to_error"]
+
+MAX_DELAY = 30.0
+"""The longest time in seconds to wait before a request is sent again."""
+_FIRST_DELAY = 0.5
+
+_CONTEXT_LENGTH = re.compile(r"(?:context length|model length|max_model_len)[^\d]{0,20}(\d+)")
+"""The context length in the refusal of a prompt by vLLM or SGLang."""
+
+
+def to_error(
+    status: int, headers: Mapping[str, str], body: bytes, *, url: str, prompt_length: int | None
+) -> EngineStatusError | OverlongPromptError:
+    """Return the error for a response with a status that is not a success. It has the words of the server."""
+    text = body.decode("utf-8", "replace")
+    try:
+        message = read_server_message(json.loads(text))
+    except (ValueError, RecursionError):
+        message = None
+    reason = message or (quote_short(text) if text else "the response is empty")
+    retry_after = _seconds(headers.get("retry-after"))
+    error = EngineStatusError(reason, url=url, status=status, retry_after=retry_after)
+    found = _CONTEXT_LENGTH.search(reason) if status in (400, 413, 422) else None
+    longest = int(found[1]) if found else None
+    # A server refuses a short prompt with similar words, if `max_tokens` is too large.
+    if longest is None or prompt_length is None or prompt_length < longest:
+        return error
+    overlong = OverlongPromptError(prompt_len=prompt_length, max_prompt_len=longest)
+    overlong.__cause__ = error
+    return overlong
+
+
+def retry_delay(error: Exception, attempt: int) -> float | None:
+    """Return the seconds to wait before a request is sent again. None if it must not be sent again.
+
+    A request is sent again only if nothing was sampled: there was no connection, or the server refused it with status
+    429, or with status 503 and a time to wait. Other failures can come after tokens were sampled.
+    """
+    backoff: float = min(_FIRST_DELAY * 2**attempt, MAX_DELAY) * random.uniform(0.5, 1)
+    if isinstance(error, EngineConnectionError):
+        return backoff
+    if isinstance(error, EngineStatusError):
+        if error.retry_after is not None and error.status in (429, 503):
+            return error.retry_after if error.retry_after <= MAX_DELAY else None
+        return backoff if error.status == 429 else None
+    return None
+
+
+def _seconds(value: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, which has seconds or a date. None if it has neither."""
+    if value is None:
+        return None
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None

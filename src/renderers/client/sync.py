@@ -1,0 +1,159 @@
+"""`SyncInferenceClient`: the methods of `InferenceClient` for code without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from typing import Any, Self, TypedDict, TypeVar, Unpack
+
+from renderers.client.completion import Completion
+from renderers.client.engines.base import InferenceEngine
+from renderers.client.generate import TurnStream, generate, stream
+from renderers.client.transport import InferenceClient
+from renderers.core.completions import ParseEvent
+from renderers.core.inputs import MessageLike, TokenIds, ToolLike
+from renderers.core.protocols import Renderer
+from renderers.core.tokens import MultiModalData, RenderedTokens
+
+__all__ = ["SyncInferenceClient", "SyncTurnStream"]
+
+T = TypeVar("T")
+
+
+class ClientOptions(TypedDict, total=False):
+    """The options of `InferenceClient`."""
+
+    model: str | None
+    engine: str | InferenceEngine
+    api_key: str | None
+    timeout: float | None
+    retries: int
+    headers: Mapping[str, str] | None
+
+
+class SampleOptions(TypedDict, total=False):
+    """The options of `InferenceClient.sample`."""
+
+    sampling_params: Mapping[str, Any] | None
+    model: str | None
+    cache_salt: str | None
+    priority: int | None
+    headers: Mapping[str, str] | None
+
+
+class StreamOptions(TypedDict, total=False):
+    """The options of `stream`."""
+
+    model: str | None
+    prompt_ids: TokenIds | None
+    prompt_attribution: RenderedTokens | None
+    tools: Iterable[ToolLike] | None
+    sampling_params: Mapping[str, Any] | None
+    cache_salt: str | None
+    priority: int | None
+    extra_headers: Mapping[str, str] | None
+    max_prompt_len: int | None
+
+
+class GenerateOptions(StreamOptions, total=False):
+    """The options of `generate`."""
+
+    multi_modal_data: MultiModalData | None
+    process_multimodal: bool
+
+
+class SyncInferenceClient:
+    """Sample completions from an inference server. Any number of threads can use it at once.
+
+    The arguments are those of `InferenceClient`, which runs in a thread with an event loop of its own. Close the client
+    to end the thread, or use it in a `with` block.
+    """
+
+    def __init__(self, base_url: str, **options: Unpack[ClientOptions]) -> None:
+        self._client = InferenceClient(base_url, **options)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="renderers.client", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections and end the thread. Closing again has no effect."""
+        if self._loop.is_closed():
+            return
+        self._run(self._client.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def sample(self, prompt_ids: TokenIds, **options: Unpack[SampleOptions]) -> Completion:
+        """Sample one completion of a prompt: see `InferenceClient.sample`."""
+        return self._run(self._client.sample(prompt_ids, **options))
+
+    def generate(
+        self, *, renderer: Renderer, messages: Iterable[MessageLike], **options: Unpack[GenerateOptions]
+    ) -> dict[str, Any]:
+        """Render a conversation, sample its next turn, and parse it: see `generate`."""
+        return self._run(generate(client=self._client, renderer=renderer, messages=messages, **options))
+
+    def stream(
+        self, *, renderer: Any, messages: Iterable[MessageLike], **options: Unpack[StreamOptions]
+    ) -> SyncTurnStream:
+        """Sample the next turn of a conversation, and return its events while the tokens arrive: see `stream`."""
+        return SyncTurnStream(self, stream(client=self._client, renderer=renderer, messages=messages, **options))
+
+    def context_length(self, model: str | None = None) -> int | None:
+        """Return the context length of the model in tokens. None if the server does not report it."""
+        return self._run(self._client.context_length(model))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("this SyncInferenceClient is closed")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # A thread that is interrupted leaves no request behind.
+            future.cancel()
+            raise
+
+
+class SyncTurnStream:
+    """The events of a turn while it is sampled, and its result. Returned by `SyncInferenceClient.stream`."""
+
+    def __init__(self, client: SyncInferenceClient, turn: TurnStream) -> None:
+        self._client = client
+        self._turn = turn
+
+    def __iter__(self) -> Iterator[ParseEvent]:
+        return self
+
+    def __next__(self) -> ParseEvent:
+        event = self._client._run(_next_event(self._turn))
+        if event is None:
+            raise StopIteration
+        return event
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection. The engine stops sampling."""
+        self._client._run(self._turn.aclose())
+
+    def result(self) -> dict[str, Any]:
+        """Wait for the end of the turn, and return the result of `generate`."""
+        return self._client._run(self._turn.result())
+
+
+async def _next_event(turn: TurnStream) -> ParseEvent | None:
+    return await anext(turn, None)

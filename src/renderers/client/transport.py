@@ -1,0 +1,296 @@
+"""`InferenceClient`: send requests to an inference engine over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from renderers.client.completion import Completion
+from renderers.client.context_length import look_up_context_length
+from renderers.client.engines.base import InferenceEngine, SampleRequest
+from renderers.client.engines.select import engine_of_server, find_engine
+from renderers.client.faults import retry_delay, to_error
+from renderers.client.offload import offload_reading
+from renderers.client.response import read_json
+from renderers.client.sampling import build_sample_request, check_prompt
+from renderers.client.streams import read_completion
+from renderers.core.inputs import TokenIds
+from renderers.core.jsontypes import JsonObject
+from renderers.core.token_ids import as_ids
+from renderers.errors import EngineConnectionError, EngineDisconnectedError, EngineError, EngineTimeoutError
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["InferenceClient"]
+
+_CONNECT_TIMEOUT = 10.0
+
+
+class InferenceClient:
+    """Sample completions from an inference server, asynchronously. Use it in one event loop, for any number of tasks.
+
+    Args:
+        base_url: The address of the server, with or without `/v1`.
+        model: The model to sample from. Servers with one model need none.
+        engine: `"vllm"`, `"sglang"`, `"openai_completions"`, an object of your own, or `"auto"` to ask the server.
+        api_key: Sent as a bearer token.
+        timeout: Seconds to wait for a response, or for the next event of a stream. None waits forever.
+        retries: How often a request is sent again, if nothing was sampled: see `retry_delay`.
+        headers: Headers of every request.
+
+    Raises:
+        ImportError: httpx is not installed.
+        ValueError: The address is not an HTTP address, or there is no such engine.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        model: str | None = None,
+        engine: str | InferenceEngine = "auto",
+        api_key: str | None = None,
+        timeout: float | None = 600.0,
+        retries: int = 3,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url must start with http:// or https://, and is {base_url!r}")
+        self._root = base_url.rstrip("/").removesuffix("/v1")
+        self._engine = None if engine == "auto" else find_engine(engine)
+        self._model = model
+        self._retries = retries
+        self._models: JsonObject | None = None
+        self._models_lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"))
+        self._http: httpx.AsyncClient = self._httpx.AsyncClient(
+            headers={**credentials, **(headers or {})},
+            timeout=self._httpx.Timeout(timeout, connect=_CONNECT_TIMEOUT, pool=None),
+            transport=transport,
+        )
+
+    @property
+    def base_url(self) -> str:
+        """The root of the server, without `/v1`."""
+        return self._root
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def sample(
+        self,
+        prompt_ids: TokenIds,
+        *,
+        sampling_params: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        cache_salt: str | None = None,
+        priority: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """Sample one completion of a prompt. `sampling_params` have the names of vLLM.
+
+        Raises:
+            OverlongPromptError: The server refused the prompt because of its length.
+            EngineError: The request failed: see `docs/client.md`.
+        """
+        request = build_sample_request(
+            list(as_ids(prompt_ids, name="prompt_ids")),
+            model=model,
+            sampling_params=sampling_params,
+            cache_salt=cache_salt,
+            priority=priority,
+        )
+        return await self.sample_request(request, headers)
+
+    async def stream(
+        self,
+        prompt_ids: TokenIds,
+        *,
+        sampling_params: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        cache_salt: str | None = None,
+        priority: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[list[int] | Completion, None]:
+        """Sample one completion. Yields ids as they arrive, in lists, and at the end the `Completion`.
+
+        Raises:
+            OverlongPromptError: The server refused the prompt because of its length.
+            EngineError: The request failed. The ids so far are not a completion.
+        """
+        request = build_sample_request(
+            list(as_ids(prompt_ids, name="prompt_ids")),
+            model=model,
+            sampling_params=sampling_params,
+            cache_salt=cache_salt,
+            priority=priority,
+            stream=True,
+        )
+        async with contextlib.aclosing(self.stream_request(request, headers)) as items:
+            async for item in items:
+                yield item
+
+    async def context_length(self, model: str | None = None) -> int | None:
+        """Return the context length of the model in tokens. None if the server does not report it."""
+        return await look_up_context_length(self._root, model or self._model, self._get_models)
+
+    async def engine(self) -> InferenceEngine:
+        """Return the engine, which is found out from the server at the first call with `engine="auto"`.
+
+        Raises:
+            EngineError: The server does not name a known engine.
+        """
+        if self._engine is None:
+            url = f"{self._root}/v1/models"
+            self._engine = engine_of_server(await self._get_models())
+            if self._engine is None:
+                raise EngineError("the models have an unknown owner. Pass engine= to the client.", url=url)
+        return self._engine
+
+    async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
+        """Return the completion of a request."""
+        request = self._with_model(request)
+        engine = await self.engine()
+        path, body = engine.build_request(request)
+        raw = await self._send("POST", path, body, headers, prompt_length=len(request.prompt_ids))
+        completion = await offload_reading(lambda: engine.read_response(raw, request), size=len(raw))
+        check_prompt(completion, request)
+        return completion
+
+    async def stream_request(
+        self, request: SampleRequest, headers: Mapping[str, str] | None
+    ) -> AsyncGenerator[list[int] | Completion, None]:
+        """Yield the ids of a request as they arrive, and at the end the completion."""
+        request = self._with_model(request)
+        engine = await self.engine()
+        path, body = engine.build_request(request)
+        length = len(request.prompt_ids)
+        async with self._respond("POST", path, body, headers, prompt_length=length) as response:
+            items = read_completion(response.aiter_bytes(), engine.open_stream(request))
+            with self._errors_of_this_package(path):
+                async with contextlib.aclosing(items):
+                    async for item in items:
+                        if isinstance(item, Completion):
+                            check_prompt(item, request)
+                        yield item
+
+    def _with_model(self, request: SampleRequest) -> SampleRequest:
+        return replace(request, model=self._model) if request.model is None else request
+
+    async def _get_models(self) -> JsonObject:
+        """Return the response of `/v1/models`, which is requested once."""
+        async with self._models_lock:
+            if self._models is None:
+                self._models = read_json(await self._send("GET", "/v1/models", None, None))
+        return self._models
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        headers: Mapping[str, str] | None,
+        *,
+        prompt_length: int | None = None,
+    ) -> bytes:
+        async with self._respond(method, path, body, headers, prompt_length=prompt_length) as response:
+            with self._errors_of_this_package(path):
+                return await response.aread()
+
+    @contextlib.asynccontextmanager
+    async def _respond(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        headers: Mapping[str, str] | None,
+        *,
+        prompt_length: int | None = None,
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request until there is a response with a success. Its body is not read yet."""
+        self._check_loop()
+        request = self._http.build_request(method, self._root + path, json=body, headers=headers)
+        response = await self._send_again(lambda: self._send_once(request, path, prompt_length))
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _send_again(self, send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+        for attempt in range(self._retries + 1):
+            try:
+                return await send()
+            except EngineError as error:
+                delay = retry_delay(error, attempt)
+                if delay is None or attempt == self._retries:
+                    if attempt:
+                        error.add_note(f"The request was sent {attempt + 1} times.")
+                    raise
+                await asyncio.sleep(delay)
+        raise AssertionError("unreachable")
+
+    async def _send_once(self, request: httpx.Request, path: str, prompt_length: int | None) -> httpx.Response:
+        with self._errors_of_this_package(path):
+            response = await self._http.send(request, stream=True)
+            if response.status_code == 200:
+                return response
+            try:
+                body = await response.aread()
+            finally:
+                await response.aclose()
+        raise to_error(response.status_code, response.headers, body, url=self._root + path, prompt_length=prompt_length)
+
+    @contextlib.contextmanager
+    def _errors_of_this_package(self, path: str) -> Iterator[None]:
+        """Raise errors of httpx as errors of this package."""
+        httpx, url = self._httpx, self._root + path
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
+            raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
+        except httpx.TimeoutException as error:
+            raise EngineTimeoutError(
+                f"no response within {self._http.timeout.read} seconds ({type(error).__name__}). Pass timeout= to the "
+                "client to wait longer.",
+                url=url,
+            ) from error
+        except httpx.RequestError as error:
+            raise EngineDisconnectedError(
+                f"the connection was lost after the request was sent: {_reason(error)}", url=url
+            ) from error
+
+    def _check_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif self._loop is not loop:
+            raise RuntimeError("this InferenceClient was used in another event loop. Create one for each event loop.")
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _import_httpx(*, encrypted: bool) -> tuple[Any, httpx.AsyncBaseTransport]:
+    """Return the module httpx, which is an optional dependency, and a transport for one client."""
+    try:
+        import httpx
+    except ImportError as error:
+        raise ImportError('InferenceClient needs httpx: pip install "renderers[client]"') from error
+    # The module needs httpx when it is imported.
+    from renderers.client.connections import SeparateConnections
+
+    return httpx, SeparateConnections(encrypted=encrypted)

@@ -1,0 +1,88 @@
+"""`SyncInferenceClient` has the methods of the client for code without an event loop."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, get_type_hints
+
+import pytest
+
+from renderers.client import InferenceClient, SyncInferenceClient, generate, stream
+from renderers.client import sync as sync_module
+from renderers.core.completions import ContentDelta
+from renderers.errors import EngineStatusError, EngineStreamError
+from tests.client.test_generate import HI, RENDERER, encode
+from tests.support.scripted_server import Reply, ScriptedServer, serve
+
+
+@contextlib.contextmanager
+def client_of(*replies: Reply) -> Iterator[SyncInferenceClient]:
+    with serve(ScriptedServer(replies)) as server, SyncInferenceClient(server.base_url, model="test-model") as client:
+        yield client
+
+
+def test_a_turn_is_sampled_and_parsed_without_an_event_loop() -> None:
+    with client_of(Reply([7]), Reply(encode("Hello!<|end|>"))) as client:
+        assert client.sample([1], sampling_params={"max_tokens": 1}).token_ids == [7]
+        assert client.generate(renderer=RENDERER, messages=HI)["content"] == "Hello!"
+        assert client.context_length() == 4096
+
+
+def test_a_stream_is_an_iterator_with_a_result() -> None:
+    with client_of(Reply(encode("Hello!<|end|>"))) as client:
+        with client.stream(renderer=RENDERER, messages=HI) as turn:
+            text = "".join(event.text for event in turn if isinstance(event, ContentDelta))
+        assert text == turn.result()["content"] == "Hello!"
+
+
+def test_a_stream_can_be_left_early() -> None:
+    with client_of(Reply(encode("Hello!<|end|>"), event_delay=0.02)) as client:
+        with client.stream(renderer=RENDERER, messages=HI) as turn:
+            next(turn)
+        with pytest.raises(EngineStreamError):
+            turn.result()
+
+
+def test_errors_are_those_of_the_asynchronous_client() -> None:
+    with (
+        client_of(Reply(status=400, message="no")) as client,
+        pytest.raises(EngineStatusError, match="HTTP status 400: no"),
+    ):
+        client.sample([1])
+
+
+def test_threads_share_a_client() -> None:
+    with (
+        serve(ScriptedServer(lambda body: Reply(body["token_ids"]))) as server,
+        SyncInferenceClient(server.base_url, engine="vllm") as client,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        completions = list(pool.map(lambda number: client.sample([number]), range(40)))
+    assert [completion.token_ids for completion in completions] == [[number] for number in range(40)]
+
+
+def test_a_closed_client_ends_its_thread_and_refuses_requests() -> None:
+    before = threading.active_count()
+    client = SyncInferenceClient("http://localhost:1")
+    client.close()
+    client.close()
+    assert threading.active_count() == before
+    with pytest.raises(RuntimeError, match="closed"):
+        client.sample([1])
+
+
+@pytest.mark.parametrize(
+    ("options", "function", "others"),
+    [
+        (sync_module.ClientOptions, InferenceClient.__init__, {"self", "base_url"}),
+        (sync_module.SampleOptions, InferenceClient.sample, {"self", "prompt_ids"}),
+        (sync_module.StreamOptions, stream, {"client", "renderer", "messages"}),
+        (sync_module.GenerateOptions, generate, {"client", "renderer", "messages"}),
+    ],
+)
+def test_the_options_are_those_of_the_asynchronous_functions(options: Any, function: Any, others: set[str]) -> None:
+    assert set(get_type_hints(options)) | others == set(inspect.signature(function).parameters)

@@ -1,0 +1,414 @@
+"""`InferenceClient` samples over HTTP, and every fault is an error of its own class."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from renderers.client import Completion, InferenceClient, generate
+from renderers.client import faults as faults_module
+from renderers.errors import (
+    EngineConnectionError,
+    EngineDisconnectedError,
+    EngineError,
+    EngineStatusError,
+    EngineStreamError,
+    EngineTimeoutError,
+    MalformedGenerateResponseError,
+    OverlongPromptError,
+)
+from tests.client.test_generate import HI, RENDERER, MinimalRenderer, encode
+from tests.support.scripted_server import Reply, ScriptedServer, serve
+
+T = TypeVar("T")
+
+
+def run(server: ScriptedServer, use: Callable[[InferenceClient], Awaitable[T]], **options: Any) -> T:
+    """Use a client of a server in an event loop."""
+
+    async def call() -> T:
+        async with InferenceClient(server.base_url, **options) as client:
+            return await use(client)
+
+    return asyncio.run(call())
+
+
+def sample(server: ScriptedServer, prompt_ids: Any = (1, 2, 3), **options: Any) -> Completion:
+    return run(server, lambda client: client.sample(prompt_ids), **options)
+
+
+async def collect(client: InferenceClient, **options: Any) -> list[Any]:
+    return [item async for item in client.stream([1, 2, 3], **options)]
+
+
+@pytest.fixture(autouse=True)
+def _without_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults_module, "_FIRST_DELAY", 0.001)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def test_a_completion_has_everything_that_the_server_returned() -> None:
+    with serve(ScriptedServer([Reply([7, 8], finish_reason="length")])) as server:
+        completion = sample(server, engine="vllm", model="test-model", api_key="key", headers={"X-Run": "1"})
+    assert (completion.token_ids, completion.logprobs, completion.finish_reason) == ([7, 8], [-0.5, -1.0], "length")
+    assert completion.is_truncated
+    assert completion.request_id == "generate-tokens-scripted"
+    assert completion.weight_versions == (("default", 0, 2),)
+    assert completion.usage is not None
+    assert completion.usage["total_tokens"] == 5
+    assert completion.extras == {"model": "test-model", "created": 1794767444, "output_mode": "tokens"}
+    (request,) = server.requests
+    assert request.body["model"] == "test-model"
+    assert (request.headers["authorization"], request.headers["x-run"]) == ("Bearer key", "1")
+
+
+def test_options_of_a_request_reach_the_engine() -> None:
+    with serve(ScriptedServer([Reply([7])])) as server:
+        run(
+            server,
+            lambda client: client.sample(
+                [1], sampling_params={"max_tokens": 5}, model="other", cache_salt="s", priority=1, headers={"X-A": "b"}
+            ),
+            engine="vllm",
+        )
+    (request,) = server.requests
+    assert request.headers["x-a"] == "b"
+    assert request.body == {
+        "model": "other",
+        "token_ids": [1],
+        "cache_salt": "s",
+        "priority": 1,
+        "sampling_params": {"max_tokens": 5, "logprobs": 1, "skip_special_tokens": False},
+    }
+
+
+def test_the_address_may_end_in_v1() -> None:
+    with serve(ScriptedServer([Reply([7])])) as server:
+
+        async def call() -> Completion:
+            async with InferenceClient(f"{server.base_url}/v1/", engine="vllm") as client:
+                return await client.sample([1])
+
+        assert asyncio.run(call()).token_ids == [7]
+
+
+def test_the_engine_and_the_context_length_are_found_with_one_request() -> None:
+    async def use(client: InferenceClient) -> tuple[str, int | None]:
+        first, second, length = await asyncio.gather(client.engine(), client.engine(), client.context_length())
+        assert first is second
+        return first.name, length
+
+    with serve(ScriptedServer([], max_model_len=77)) as server:
+        assert run(server, use) == ("vllm", 77)
+    assert [request.path for request in server.requests] == ["/v1/models"]
+
+
+def test_an_unknown_engine_is_an_error_that_names_the_option() -> None:
+    with serve(ScriptedServer([], owned_by="someone")) as server, pytest.raises(EngineError, match="Pass engine="):
+        sample(server)
+    assert server.samples == []
+
+
+def test_generate_accepts_an_inference_client() -> None:
+    with serve(ScriptedServer([Reply(encode("Hello!<|end|>"))])) as server:
+        result = run(server, lambda client: generate(client=client, renderer=RENDERER, messages=HI), model="test-model")
+    assert (result["content"], result["finish_reason"]) == ("Hello!", "stop")
+    assert server.samples[0]["model"] == "test-model"
+
+
+# ==================
+# Faults
+# ==================
+
+
+FAULTS: list[tuple[Reply, type[EngineError], str]] = [
+    (Reply(status=400, message="bad value"), EngineStatusError, "HTTP status 400: bad value"),
+    (Reply(status=404, message="no model `x`"), EngineStatusError, "HTTP status 404: no model `x`"),
+    (Reply(status=500, raw=b"<html>"), EngineStatusError, "HTTP status 500: '<html>'"),
+    (Reply(status=503), EngineStatusError, "HTTP status 503: scripted failure"),
+    (Reply(status=502, raw=b""), EngineStatusError, "HTTP status 502: the response is empty"),
+    (Reply(reset=True), EngineDisconnectedError, "the connection was lost after the request was sent"),
+    (Reply([7], delay=5), EngineTimeoutError, "no response within 0.2 seconds"),
+]
+"""Faults before a response, with the error of each."""
+FAULTS_IN_A_BODY: list[tuple[Reply, type[EngineError], str]] = [
+    (Reply([7], cut_after=20), EngineDisconnectedError, "the connection was lost after the request was sent"),
+    (Reply([7], cut_after=20, reset=True), EngineDisconnectedError, "the connection was lost"),
+    (Reply([7, 8], [-0.5]), MalformedGenerateResponseError, "does not match logprob count"),
+    (Reply(raw=b"{"), MalformedGenerateResponseError, "the response must be JSON"),
+]
+FAULTS_IN_A_STREAM: list[tuple[Reply, type[EngineError], str]] = [
+    (Reply([7, 8, 9], events=1), EngineStreamError, "the stream ended after 2 tokens, before the completion did"),
+    (Reply([7, 8, 9], events=0), EngineStreamError, "the stream ended after 0 tokens"),
+    (
+        Reply([7, 8, 9], events=1, stream_error="CUDA error"),
+        EngineStreamError,
+        "the engine reported an error in the stream: CUDA error",
+    ),
+    (Reply([7, 8, 9], events=1, reset=True), EngineDisconnectedError, "the connection was lost"),
+    (Reply([7, 8, 9], event_delay=5), EngineTimeoutError, "no response within"),
+    (Reply([7, 8], choice={"logprobs": None}), MalformedGenerateResponseError, "token count"),
+    (Reply([7, 8], [-0.5, float("nan")]), MalformedGenerateResponseError, "must be finite"),
+    (Reply(raw=b"data: {\n\n"), MalformedGenerateResponseError, "must be JSON"),
+    (Reply(raw=b"data: 3\n\n"), MalformedGenerateResponseError, "must be an object"),
+]
+
+
+def check_fault(reply: Reply, kind: type[EngineError], text: str, use: Callable[[InferenceClient], Any]) -> None:
+    """Check the error of a fault, and that the request was sent once."""
+    timeout = 0.2 if reply.delay or reply.event_delay else 30
+    with serve(ScriptedServer([reply, Reply([7])])) as server, pytest.raises(kind, match=text) as caught:
+        run(server, use, engine="vllm", timeout=timeout)
+    assert len(server.samples) == 1
+    assert isinstance(caught.value, EngineError)
+    if kind not in (MalformedGenerateResponseError, EngineStreamError):
+        assert caught.value.url == f"{server.base_url}/inference/v1/generate"
+
+
+@pytest.mark.parametrize(("reply", "kind", "text"), FAULTS + FAULTS_IN_A_BODY)
+def test_a_fault_is_an_error_of_its_class_and_the_request_is_not_sent_again(
+    reply: Reply, kind: type[EngineError], text: str
+) -> None:
+    check_fault(reply, kind, text, lambda client: client.sample([1, 2, 3]))
+
+
+@pytest.mark.parametrize(("reply", "kind", "text"), FAULTS + FAULTS_IN_A_STREAM)
+def test_a_stream_that_fails_has_no_completion(reply: Reply, kind: type[EngineError], text: str) -> None:
+    items: list[Any] = []
+
+    async def use(client: InferenceClient) -> None:
+        items.extend([item async for item in client.stream([1])])
+
+    check_fault(reply, kind, text, use)
+    assert not any(isinstance(item, Completion) for item in items)
+
+
+def test_a_refused_connection_is_tried_again_until_the_server_runs() -> None:
+    server = ScriptedServer([Reply([7])])
+    server._port = free_port()
+
+    async def call() -> Completion:
+        async with InferenceClient(server.base_url, engine="vllm", retries=200) as client:
+            pending = asyncio.ensure_future(client.sample([1]))
+            await asyncio.sleep(0.05)
+            async with server.running():
+                return await pending
+
+    assert asyncio.run(call()).token_ids == [7]
+
+
+def test_without_a_server_there_is_an_error_with_the_number_of_attempts() -> None:
+    async def call() -> None:
+        async with InferenceClient(f"http://127.0.0.1:{free_port()}", engine="vllm", retries=2) as client:
+            await client.sample([1])
+
+    with pytest.raises(EngineConnectionError, match="no connection") as caught:
+        asyncio.run(call())
+    assert caught.value.__notes__ == ["The request was sent 3 times."]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(status=429),
+        Reply(status=429, headers={"Retry-After": "0"}),
+        Reply(status=503, headers={"Retry-After": "0"}),
+    ],
+)
+def test_a_refused_request_is_sent_again(refusal: Reply) -> None:
+    with serve(ScriptedServer([refusal, refusal, Reply([7])])) as server:
+        assert sample(server, engine="vllm", retries=2).token_ids == [7]
+    assert len(server.samples) == 3
+
+
+def test_retries_are_limited() -> None:
+    with (
+        serve(ScriptedServer([Reply(status=429)] * 9)) as server,
+        pytest.raises(EngineStatusError, match="HTTP status 429") as caught,
+    ):
+        sample(server, engine="vllm", retries=2)
+    assert len(server.samples) == 3
+    assert caught.value.__notes__ == ["The request was sent 3 times."]
+
+
+def test_the_client_does_not_wait_longer_than_its_limit() -> None:
+    refusal = Reply(status=503, headers={"Retry-After": "3600"})
+    with serve(ScriptedServer([refusal])) as server, pytest.raises(EngineStatusError) as caught:
+        sample(server, engine="vllm")
+    assert caught.value.retry_after == 3600
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 3 tokens. However, your request has 3 input tokens.",
+        "The decoder prompt (length 3) is longer than the maximum model length of 2. Make sure that it is not.",
+        "The input (3 tokens) is longer than the model's context length (2 tokens).",
+    ],
+)
+def test_a_prompt_that_the_server_refuses_for_its_length_is_overlong(message: str) -> None:
+    with (
+        serve(ScriptedServer([Reply(status=400, message=message)])) as server,
+        pytest.raises(OverlongPromptError, match=r"Prompt length \(3\) exceeds maximum context length") as caught,
+    ):
+        sample(server, engine="vllm")
+    assert message in str(caught.value.__cause__)
+
+
+def test_too_many_requested_tokens_are_not_an_overlong_prompt() -> None:
+    message = "'max_tokens' is too large: 500. This model's maximum context length is 100 tokens."
+    with serve(ScriptedServer([Reply(status=400, message=message)])) as server, pytest.raises(EngineStatusError):
+        sample(server, engine="vllm")
+
+
+def test_a_server_that_restarts_loses_a_request_and_serves_the_next_one() -> None:
+    server = ScriptedServer([Reply([7], delay=5), Reply([8])])
+
+    async def call() -> Completion:
+        await server.start()
+        async with InferenceClient(server.base_url, engine="vllm") as client:
+            pending = asyncio.ensure_future(client.sample([1]))
+            while not server.samples:
+                await asyncio.sleep(0.01)
+            await server.stop()
+            with pytest.raises(EngineDisconnectedError):
+                await pending
+            async with server.running():
+                return await client.sample([1])
+
+    assert asyncio.run(call()).token_ids == [8]
+
+
+def test_a_cancelled_request_closes_its_connection() -> None:
+    server = ScriptedServer([Reply([7], delay=60), Reply([8])])
+
+    async def call() -> Completion:
+        async with server.running(), InferenceClient(server.base_url, engine="vllm") as client:
+            pending = asyncio.ensure_future(client.sample([1]))
+            while not server.samples:
+                await asyncio.sleep(0.01)
+            pending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await pending
+            return await client.sample([1])
+
+    assert asyncio.run(call()).token_ids == [8]
+
+
+# ==================
+# Streams
+# ==================
+
+
+@pytest.mark.parametrize("format_name", ["vllm-0.31", "vllm-0.32"])
+def test_a_stream_yields_ids_as_they_arrive_and_then_the_completion(format_name: str) -> None:
+    reply = Reply([7, 8, 9], finish_reason="stop")
+    with serve(ScriptedServer([reply, reply], formats=[format_name])) as server:
+        whole = sample(server, engine="vllm")
+        *chunks, completion = run(server, collect, engine="vllm")
+    assert chunks == [[7, 8], [9]]
+    for name in ("token_ids", "logprobs", "finish_reason", "usage", "weight_versions", "request_id"):
+        assert getattr(completion, name) == getattr(whole, name)
+
+
+def test_a_stream_that_is_left_closes_its_connection() -> None:
+    server = ScriptedServer([Reply([7, 8, 9], event_delay=0.05), Reply([8])])
+
+    async def call() -> list[Any]:
+        async with server.running(), InferenceClient(server.base_url, engine="vllm") as client:
+            async with contextlib.aclosing(client.stream([1])) as items:
+                async for _ in items:
+                    break
+            return [await client.sample([1])]
+
+    assert asyncio.run(call())[0].token_ids == [8]
+
+
+# ==================
+# Creation
+# ==================
+
+
+def test_an_address_without_a_scheme_is_an_error() -> None:
+    with pytest.raises(ValueError, match="base_url must start with http:// or https://, and is 'localhost:8000'"):
+        InferenceClient("localhost:8000")
+
+
+def test_a_missing_http_library_is_an_error_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = builtins.__import__
+
+    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "httpx":
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ImportError, match=r'pip install "renderers\[client\]"'):
+        InferenceClient("http://localhost")
+
+
+def test_a_client_of_another_event_loop_is_an_error() -> None:
+    with serve(ScriptedServer([Reply([7])])) as server:
+        client = InferenceClient(server.base_url, engine="vllm")
+
+        async def use_and_close() -> None:
+            async with client:
+                await client.sample([1])
+
+        asyncio.run(use_and_close())
+        with pytest.raises(RuntimeError, match="another event loop"):
+            asyncio.run(client.sample([1]))
+
+
+def test_many_requests_at_once_get_their_own_completions() -> None:
+    def script(body: Any) -> Reply:
+        return Reply([body["token_ids"][0], 5])
+
+    async def use(client: InferenceClient) -> list[Completion]:
+        return await asyncio.gather(*(client.sample([number]) for number in range(300)))
+
+    with serve(ScriptedServer(script)) as server:
+        completions = run(server, use, engine="vllm")
+    assert [completion.token_ids for completion in completions] == [[number, 5] for number in range(300)]
+
+
+def test_the_event_loop_runs_while_a_long_prompt_is_rendered() -> None:
+    """Count the turns of the loop, not seconds."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    class Slow(MinimalRenderer):
+        def checkout(self) -> None: ...
+
+        def render(self, *args: Any, **kwargs: Any) -> Any:
+            before = turns
+            while turns < before + 100:
+                time.sleep(0.001)
+            return super().render(*args, **kwargs)
+
+    async def use(client: InferenceClient) -> None:
+        counting = asyncio.ensure_future(count())
+        await generate(client=client, renderer=Slow(), messages=HI)
+        counting.cancel()
+
+    with serve(ScriptedServer([Reply([7])])) as server:
+        run(server, use, engine="vllm")
+    assert turns >= 100
