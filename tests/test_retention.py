@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from renderers import EXAMPLE_MODEL, create_renderer
 from renderers.core.probe_words import PROBE_EARLIER_REASONING
 from renderers.families import FAMILIES
 from renderers.retention import find_contradiction, retention_of
+from tests.support.models import HUB_AT_HAND, snapshot_of
 
 
 def write(messages: list[dict[str, Any]], switches: Mapping[str, Any]) -> str | None:
@@ -58,3 +60,19 @@ def test_a_family_without_switches_has_one_retention(family: str, retention: str
 )
 def test_two_names_of_one_switch_are_one_rule(switches: dict[str, bool], retention: str | None) -> None:
     assert retention_of(FAMILIES["deepseek-v3.2"], switches, silent=False) == retention
+
+
+@pytest.mark.parametrize(("chosen", "effective"), [(None, "template"), ("tool_cycle", "tool_cycle"), ("all", "all")])
+def test_a_renderer_names_the_retention_of_its_bridges(chosen: Any, effective: str) -> None:
+    renderer = create_renderer(EXAMPLE_MODEL, thinking_retention=chosen)
+
+    assert renderer.effective_thinking_retention == effective
+
+
+@pytest.mark.skipif(not HUB_AT_HAND, reason="needs a real model")
+def test_switches_decide_the_retention_of_a_family() -> None:
+    model = snapshot_of("Qwen/Qwen3-8B")
+
+    assert create_renderer(model).effective_thinking_retention == "template"
+    silent = create_renderer(model, chat_template_kwargs={"enable_thinking": False})
+    assert silent.effective_thinking_retention == "all"

@@ -626,6 +626,18 @@ class ChatRenderer:
         return retention_of(self.family_match.family, pipeline.arguments, silent=silent)
 
     @property
+    def effective_thinking_retention(self) -> ThinkingRetention | Literal["template"]:
+        """The reasoning of earlier turns that bridges keep: `thinking_retention`, or the one that its None stands for.
+
+        "template" is the reasoning that the template keeps.
+
+        >>> from renderers import EXAMPLE_MODEL, create_renderer
+        >>> create_renderer(EXAMPLE_MODEL).effective_thinking_retention
+        'template'
+        """
+        return self.settings.thinking_retention or self._default_retention or "template"
+
+    @property
     def is_prefix_stable(self) -> bool:
         """True if appending messages to a conversation that ends with an assistant message leaves its ids unchanged.
 
