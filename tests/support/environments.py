@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -59,4 +60,6 @@ def _pip(python: str, command: str) -> list[str]:
 
 
 def _run(command: Sequence[str]) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    # pip regards packages on PYTHONPATH as installed.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
