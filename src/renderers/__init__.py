@@ -34,7 +34,8 @@ if TYPE_CHECKING:
         CalledTool as CalledTool, CompletionState as CompletionState, ContentDelta as ContentDelta,
         MarkerRead as MarkerRead, MarkerToken as MarkerToken, ParseEvent as ParseEvent,
         ParsedPart as ParsedPart, ParsedResponse, ParsedToolCall, ReasoningDelta as ReasoningDelta,
-        ReasoningState as ReasoningState, Region as Region, SkippedText as SkippedText,
+        ReasoningState as ReasoningState, Recovery as Recovery, RecoveryEvent as RecoveryEvent,
+        RecoveryKind as RecoveryKind, Region as Region, SkippedText as SkippedText,
         SkippedTextEvent as SkippedTextEvent, StateCall as StateCall, StopRead as StopRead,
         StopToken as StopToken, TextSkipped as TextSkipped, Thought as Thought,
         ToolCallDelta as ToolCallDelta, ToolCallEnd as ToolCallEnd, ToolCallParseStatus,
@@ -127,8 +128,9 @@ _HOMES = {
     "renderers.configs": "RendererConfig config_from_name merge_chat_template_kwargs template_field_names",
     "renderers.core.completions": (
         "CalledTool CompletionState ContentDelta MarkerRead MarkerToken ParseEvent ParsedPart ParsedResponse "
-        "ParsedToolCall ReasoningDelta ReasoningState Region SkippedText SkippedTextEvent StateCall StopRead "
-        "StopToken TextSkipped Thought ToolCallDelta ToolCallEnd ToolCallParseStatus ToolCallRead"
+        "ParsedToolCall ReasoningDelta ReasoningState Recovery RecoveryEvent RecoveryKind Region SkippedText "
+        "SkippedTextEvent StateCall StopRead StopToken TextSkipped Thought ToolCallDelta ToolCallEnd "
+        "ToolCallParseStatus ToolCallRead"
     ),
     "renderers.core.importing": "load_target",
     "renderers.core.inputs": "MessageLike TokenIds TokenizerLike ToolLike",

@@ -214,6 +214,7 @@ def read_back(name: str, *, examples: int) -> Counter[str]:
         assert all(call.status is ToolCallParseStatus.OK for call in parsed.tool_calls)
         assert parsed.reasoning_complete
         assert not parsed.skipped
+        assert not parsed.recoveries
         special = shapes_of(turn) & {*record.once}
         used.update(["read", *changes, *special])
         used["calls"] += len(parsed.tool_calls)

@@ -25,6 +25,47 @@ class ToolCallParseStatus(enum.StrEnum):
     """The name is not the name of a tool in the prompt."""
 
 
+class RecoveryKind(enum.StrEnum):
+    """A difference between a completion and its format that did not keep it from being parsed."""
+
+    MISSING_OPENING_MARKER = "missing_opening_marker"
+    """A call has no opening marker, or the marker that opens the section of all calls is missing."""
+    MISSING_CLOSING_MARKER = "missing_closing_marker"
+    """A complete call, a section of calls or a message has no closing marker."""
+    MISSING_SEPARATOR = "missing_separator"
+    """The marker between the name and the arguments is missing."""
+    MISSING_HEADER = "missing_header"
+    """A message has no header. It is the answer."""
+    INCOMPLETE_HEADER = "incomplete_header"
+    """A header has no marker at its end. Its tokens are skipped."""
+    UNKNOWN_CHANNEL = "unknown_channel"
+    """A message has no channel, or one that the format does not have. It is content."""
+    OTHER_SYNTAX = "other_syntax"
+    """A call has the markers or the syntax of another version or format."""
+    SEVERAL_CALLS = "several_calls"
+    """Several calls are where the format has one."""
+    CALL_IN_REASONING = "call_in_reasoning"
+    """A call ended reasoning that has no closing marker."""
+    CALL_IN_CONTENT = "call_in_content"
+    """A call without markers is within the content."""
+    CODE_FENCE = "code_fence"
+    """JSON is in a code fence."""
+    UNESCAPED_QUOTES = "unescaped_quotes"
+    """A string contains quotes without escapes."""
+    NAME_PREFIX = "name_prefix"
+    """A prefix or an index was removed from the name, or the prefix of the format is missing."""
+    MISSING_ARGUMENTS = "missing_arguments"
+    """The arguments are missing, blank or null. They are an empty object."""
+    JSON_STRING_ARGUMENTS = "json_string_arguments"
+    """The arguments are a JSON string that contains the object."""
+    WRAPPED_ARGUMENTS = "wrapped_arguments"
+    """All arguments are in one parameter that the tool does not have."""
+    UNTYPED_VALUE = "untyped_value"
+    """A value without its type has that of the schema."""
+    VALUE_QUOTES = "value_quotes"
+    """A string has no quotes, or another value has quotes. The schema determines its type."""
+
+
 @dataclass
 class ParsedToolCall:
     """A tool call, complete or not. Owned by the caller, who may change it."""
@@ -41,6 +82,8 @@ class ParsedToolCall:
     """The id that the model wrote, in formats with ids."""
     text: str = field(default="", compare=False, repr=False)
     """The text of a call that is not `OK`, with its markers and with the padding between the content and the call."""
+    recoveries: tuple[RecoveryKind, ...] = field(default=(), compare=False)
+    """The differences from the format that did not keep the call from being parsed."""
 
 
 class Region(enum.StrEnum):
@@ -83,6 +126,18 @@ class SkippedText(NamedTuple):
     reason: str
     start: int
     end: int
+
+
+class Recovery(NamedTuple):
+    """A difference between a completion and its format that did not keep it from being parsed."""
+
+    kind: RecoveryKind
+    start: int
+    """The first token of the call, or the first one after the place of the difference."""
+    end: int
+    """The token after the last one of the call. `start` if the difference does not concern a call."""
+    call: int | None = None
+    """The index of the call in `tool_calls`. None if the difference does not concern a call."""
 
 
 class CalledTool(NamedTuple):
@@ -132,6 +187,8 @@ class ParsedResponse:
     parts: tuple[ParsedPart, ...] = ()
     """All tokens of the completion, in order and without gaps."""
     state: CompletionState = CompletionState(Region.START, None)
+    recoveries: tuple[Recovery, ...] = ()
+    """All differences from the format that did not keep the completion from being parsed, including those of calls."""
 
     def to_message(self) -> Message:
         """Return the assistant's message to append to the conversation. It shares no object with this response.
@@ -221,6 +278,14 @@ class SkippedTextEvent(NamedTuple):
     end: int
 
 
+class RecoveryEvent(NamedTuple):
+    """A difference from the format outside of calls. It has no tokens: both positions are those of the next token."""
+
+    kind: RecoveryKind
+    start: int
+    end: int
+
+
 class StopToken(NamedTuple):
     """A stop token, which ends the completion."""
 
@@ -229,7 +294,16 @@ class StopToken(NamedTuple):
     end: int
 
 
-ParseEvent = ReasoningDelta | ContentDelta | ToolCallDelta | ToolCallEnd | MarkerToken | SkippedTextEvent | StopToken
+ParseEvent = (
+    ReasoningDelta
+    | ContentDelta
+    | ToolCallDelta
+    | ToolCallEnd
+    | MarkerToken
+    | SkippedTextEvent
+    | RecoveryEvent
+    | StopToken
+)
 """An event of a parser. Events are in the order of the tokens, without gaps between them."""
 
 # Former names, kept as aliases.

@@ -13,6 +13,8 @@ from renderers.core.completions import (
     ParsedToolCall,
     ParseEvent,
     ReasoningDelta,
+    Recovery,
+    RecoveryEvent,
     Region,
     SkippedText,
     SkippedTextEvent,
@@ -40,6 +42,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
     calls: list[ParsedToolCall] = []
     skipped: list[list[SkippedTextEvent]] = []
     parts: list[ParsedPart] = []
+    recoveries: list[Recovery] = []
     region, start, end = _MARKER, 0, 0
     for event in events:
         kind = type(event)
@@ -55,13 +58,17 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
         elif kind is ReasoningDelta:
             reasoning.append(event.text)  # type: ignore[union-attr]
         elif kind is ToolCallEnd:
-            calls.append(event.call)  # type: ignore[union-attr]
+            call: ParsedToolCall = event.call  # type: ignore[union-attr]
+            recoveries += [Recovery(one, *(call.token_span or (0, 0)), len(calls)) for one in call.recoveries]
+            calls.append(call)
         elif kind is not MarkerToken and isinstance(event, SkippedTextEvent):
             # Adjacent text with the same reason is joined.
             if skipped and skipped[-1][-1].reason == event.reason and skipped[-1][-1].end == event.start:
                 skipped[-1].append(event)
             else:
                 skipped.append([event])
+        elif kind is RecoveryEvent:
+            recoveries.append(Recovery(event.kind, event.start, event.end))  # type: ignore[union-attr]
     if start < end:
         parts.append(_new(ParsedPart, (region, start, end)))
     # Arguments by position: names take as long as everything else that the constructor does.
@@ -73,6 +80,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
         tuple(map(_joined, skipped)) if skipped else (),
         tuple(parts),
         state,
+        tuple(recoveries),
     )
 
 

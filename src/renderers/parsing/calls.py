@@ -9,6 +9,7 @@ from typing import Any
 from renderers.core.completions import (
     CalledTool,
     ParsedToolCall,
+    RecoveryKind,
     Region,
     SkippedTextEvent,
     ToolCallDelta,
@@ -23,6 +24,7 @@ from renderers.parsing.grammar import SPACES
 from renderers.parsing.lenient_json import JsonError, read_json_prefix
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload, TurnLayout
+from renderers.parsing.tool_formats.base import recovered
 
 # Attributes of enum classes are slow in Python 3.11.
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
@@ -53,6 +55,9 @@ class CallReader:
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
         self._section_opening = self._section_closing = ""
+        self._needs_closing = compiled.grammar.call is None or bool(compiled.grammar.call[1])
+        self.recoveries: list[RecoveryKind] = []
+        """The differences of the next call from the format, as far as they are known before it is parsed."""
         self.follows = False
         """True if events have the name and the arguments of calls that are not complete, which takes time."""
 
@@ -61,10 +66,16 @@ class CallReader:
         self.section = self._buffer.token_at(position), len(self.calls)
         self._section_opening, self._section_closing = self._emitter.trimmed + opener, closer
 
+    @property
+    def has_calls_in_section(self) -> bool:
+        """True if a section of calls is open, and a call is in it."""
+        return self.section is not None and self.section[1] < len(self.calls)
+
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
+        has_calls = self.has_calls_in_section
         opened, self.section = self.section, None
-        if opened is not None and opened[1] == len(self.calls):
+        if opened is not None and not has_calls:
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
             text = self._section_opening + (self._section_closing if closed else "")
             self._emit(ParsedToolCall("", status=status, text=self._compiled.marker_text.decode(text)), opened[0], end)
@@ -74,6 +85,7 @@ class CallReader:
         if self.section:
             self.section = self.section[0], self.section[1] - len(self.calls)
         self.calls.clear()
+        self.recoveries.clear()
 
     def begin(self, start: int, end: int, *, prefix: str = "", before: str = "") -> None:
         """Begin a call with a marker from `start` to `end`. `prefix` is byte text to parse before the call's own.
@@ -109,15 +121,18 @@ class CallReader:
         if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is TurnLayout.MARKERS:
             several = self._read_several(payload)
             for call in several:
-                self._emit(call, self._first_token, end, span_end)
+                self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
             if several:
                 return
         if broken is not None and call.status is _OK:
             complete = (
                 _ends_object(byte_text) if tool_format.json_arguments else broken is not _UNCLOSED and call.arguments
             )
-            # Nothing can be missing but the closing marker.
-            broken = None if complete else broken
+            if complete:
+                # Nothing can be missing but the closing marker.
+                broken = None
+                if self._needs_closing:
+                    self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
         call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]
@@ -125,7 +140,7 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
-        if call.status is _OK and tool_format.call and not tool_format.call[1]:
+        if call.status is _OK and not self._needs_closing:
             self._emit_text_after_arguments(payload)
 
     def _emit_text_after_arguments(self, payload: Payload) -> None:
@@ -148,7 +163,9 @@ class CallReader:
         assert tool_format is not None
         call = tool_format.read(payload)
         if call.name:
-            call.name = self.schemas.resolve(call.name)
+            written, call.name = call.name, self.schemas.resolve(call.name)
+            if call.name != written:
+                recovered(call, RecoveryKind.NAME_PREFIX)
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
         if names and call.name and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
@@ -176,6 +193,9 @@ class CallReader:
         start, last = self._emitter.advance_to(end)
         span_last = max(last, self._buffer.token_at(span_end)) if span_end else last
         call.token_span = first_token if first_token > 0 else 0, span_last
+        if self.recoveries:
+            call.recoveries = tuple(dict.fromkeys((*self.recoveries, *call.recoveries)))
+            self.recoveries.clear()
         self._emitter.events.append(ToolCallEnd(len(self.calls), call, start, last))
         self.calls.append(CalledTool(call.id, call.name))
 

@@ -103,6 +103,7 @@ class CompiledGrammar:
         sections = (grammar.section, *(tool_format.other_sections if tool_format else ())) if grammar.section else ()
         self.section_closers = {mark(opener): mark(closer) for opener, closer in sections}
         """The markers that open a section of calls, and the marker that closes each."""
+        self.section = mark(grammar.section[0]) if grammar.section else ""
         self.section_ends = frozenset(self.section_closers.values())
         self.call = mark(grammar.call[0]) if grammar.call else ""
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()

@@ -10,7 +10,15 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from renderers.core.completions import ContentDelta, MarkerToken, ParseEvent, Region, SkippedTextEvent
+from renderers.core.completions import (
+    ContentDelta,
+    MarkerToken,
+    ParseEvent,
+    RecoveryEvent,
+    RecoveryKind,
+    Region,
+    SkippedTextEvent,
+)
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.grammar import Edges
 from renderers.parsing.markers import MarkerText
@@ -198,6 +206,11 @@ class Emitter:
     def emit_skipped(self, position: int, text: str, reason: str) -> None:
         """Emit everything up to a position as skipped text."""
         self.events.append(SkippedTextEvent(text, reason, *self.advance_to(position)))
+
+    def emit_recovery(self, kind: RecoveryKind) -> None:
+        """Emit a difference from the format at the position that was read last."""
+        token = max(self.advance_to(self._buffer.position)[1], 0)
+        self.events.append(RecoveryEvent(kind, token, token))
 
 
 def skipped_because(reason: str) -> MakeEvent:

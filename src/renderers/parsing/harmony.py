@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from renderers.core.completions import Region, ToolCallParseStatus
+from renderers.core.completions import RecoveryKind, Region, ToolCallParseStatus
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
@@ -22,6 +22,7 @@ _REASONING, _CONTENT, _CALL = Region.REASONING, Region.CONTENT, Region.CALL
 _ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
 _TO_ITSELF = Field(skipped_because("a message to the assistant itself"), _CONTENT)
 _AFTER_CALL = Field(skipped_because("after the stop token"))
+_CONTENT_CHANNELS = frozenset({"commentary", "final"})
 _CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = re.compile(re.escape(START) + r"(\w+)")
 _HEADER_CONTINUATION = re.compile(r"\s*(?:assistant)?\s*(?:to=\S+)?\s*")
@@ -77,6 +78,7 @@ class HarmonyScanner(MessageScanner):
         text = byte_text[buffer.position : end]
         if text.strip() and not markers.all.occurs_in(text) and self._can_be_answer(text):
             self._has_message = True
+            self.emitter.emit_recovery(RecoveryKind.MISSING_HEADER)
             self.begin_body(_CONTENT)
             return True
         self._skip_to(end, "a header without a message")
@@ -126,7 +128,7 @@ class HarmonyScanner(MessageScanner):
             return True
         self._skip_to(start, "between messages")
         self._skip_to(header.end(), "a header that no marker ends")
-        self._begin_field(header[0], start, header.end())
+        self._begin_field(header[0], start, header.end(), recoveries=[RecoveryKind.INCOMPLETE_HEADER])
         return True
 
     def in_body(self, final: bool) -> bool:
@@ -146,17 +148,26 @@ class HarmonyScanner(MessageScanner):
         end = position + len(marker)
         if in_call and stops:
             # The stop token has an event of its own. The call's span includes it if it also closes the call.
+            self._note_other_end(marker)
             self.calls.end(position, span_end=end if ends else 0)
         elif in_call and ends:
+            self._note_other_end(marker)
             self.calls.end(end)
         elif in_call:
             self.calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
+        elif not ends:
+            emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
         self.begin(self.in_start, HEADER)
         if stops:
             self.stop_at(marker, position)
         elif ends:
             emitter.read_markers_to(end)
         return True
+
+    def _note_other_end(self, marker: str) -> None:
+        """List the marker that ends a call as a difference, if it is not the one that ends calls."""
+        if marker != self._markers.call_end:
+            self.calls.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
 
     def stop_at(self, marker: str, position: int, edges: Edges = NO_EDGES) -> None:
         """Read a stop token. Another message can follow the one that ends a call."""
@@ -190,8 +201,11 @@ class HarmonyScanner(MessageScanner):
         self.emitter.read_markers_to(end)
         self._begin_field(buffer.byte_text[header_begin:start], header_begin, end)
 
-    def _begin_field(self, header: str, start: int, end: int) -> None:
-        """Begin the body of a message. Its header, with all markers, is from `start` to `end`."""
+    def _begin_field(self, header: str, start: int, end: int, *, recoveries: Sequence[RecoveryKind] = ()) -> None:
+        """Begin the body of a message. Its header, with all markers, is from `start` to `end`.
+
+        `recoveries` are the differences of the header from the format.
+        """
         self._has_message = True
         text = self.decode(header)
         role, channels, recipient = _ROLE.match(text), _CHANNEL.findall(text), recipient_of(text)
@@ -200,13 +214,19 @@ class HarmonyScanner(MessageScanner):
         elif recipient == "assistant":
             self.begin(self.in_body, _TO_ITSELF)
         elif recipient is not None and recipient != "user":
+            self.calls.recoveries += recoveries
             self.calls.begin(start, end, prefix=header + self._markers.message)
             self.current = self.in_body
+            return
         elif channels and channels[-1] == "analysis":
             self.opened_reasoning = True
             self.begin_body(_REASONING)
         else:
+            if not channels or channels[-1] not in _CONTENT_CHANNELS:
+                recoveries = (*recoveries, RecoveryKind.UNKNOWN_CHANNEL)
             self.begin_body(_CONTENT)
+        for kind in recoveries:
+            self.emitter.emit_recovery(kind)
 
     def _skip_to(self, end: int, reason: str) -> None:
         """Skip text up to a position. Whitespace is padding, not skipped text."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from renderers.core.completions import ToolCallParseStatus
+from renderers.core.completions import RecoveryKind, ToolCallParseStatus
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers_within
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import NO_EDGES, SPACES
@@ -52,7 +52,7 @@ class ListScanner(MarkerScanner):
 
     def begin_call(self, position: int, marker: str) -> None:
         """Begin a list of calls after the marker that opens it."""
-        self.closing = self.compiled.call_ends[marker]
+        self.open_call(marker)
         self.calls.begin_section(position, marker, self.closing[0])
         self.emitter.read_markers_to(position + len(marker))
         self.begin(self._in_list, TEXT_IN_SECTION)
@@ -76,6 +76,8 @@ class ListScanner(MarkerScanner):
         self._read_calls(found, end, cut_off=None if closed else ToolCallParseStatus.UNCLOSED_BLOCK)
         if found.broken and not marker:
             return False
+        if closer and not closed and not found.broken:
+            self.emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
         closing_end = end + len(closer) if closed else end
         calls.end_section(closing_end, closed=closed)
         self.emitter.read_markers_to(closing_end)
@@ -158,7 +160,7 @@ class ListScanner(MarkerScanner):
         for opener, closing in _ENDS:
             closed = closing.match(text, after) if opener in opening else None
             after = closed.end() if closed else after
-        return FoundCalls(spans), position + after
+        return FoundCalls(spans, recoveries=(RecoveryKind.CALL_IN_CONTENT,)), position + after
 
     def _find(self, start: int, end: int) -> FoundCalls | None:
         tool_format, marker_text = self.compiled.tool_format, self.compiled.marker_text
@@ -178,6 +180,9 @@ class ListScanner(MarkerScanner):
         for number, (first, last) in enumerate(found.spans, 1):
             before = buffer.byte_text[buffer.position : start + first]
             self._skip_to(start + first)
+            calls.recoveries += found.recoveries
+            if "```" in before:
+                calls.recoveries.append(RecoveryKind.CODE_FENCE)
             calls.begin(start + first, start + first, before=before.replace(UNKNOWN, "") if number == 1 else "")
             while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, start + last)) >= 0:
                 self.skip_unknown_token(unknown)

@@ -15,6 +15,7 @@ from renderers.core.completions import (
     ParseEvent,
     ReasoningDelta,
     ReasoningState,
+    RecoveryKind,
     StopToken,
     ToolCallParseStatus,
 )
@@ -236,6 +237,7 @@ class MarkerScanner(Scanner):
                 self._reasoning_closes = True
             else:
                 emitter.emit_text_to(position, closed=edges)
+                self.calls.recoveries.append(RecoveryKind.CALL_IN_REASONING)
                 self.begin_content(compiled.fields.content)
         else:
             self.stop_at(marker, position)
@@ -269,9 +271,13 @@ class MarkerScanner(Scanner):
         self.emitter.emit_text_to(position, closed=grammar.content_before_calls)
         if marker in compiled.section_closers:
             self.calls.begin_section(position, marker, compiled.section_closers[marker])
+            if marker != compiled.section:
+                self.calls.recoveries.append(RecoveryKind.OTHER_SYNTAX)
             self.emitter.read_markers_to(position + len(marker))
             self._begin_section()
         else:
+            if compiled.section:
+                self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
             self.begin_call(position, marker)
         return True
 
@@ -290,6 +296,8 @@ class MarkerScanner(Scanner):
             self.emitter.read_markers_to(position + len(marker))
             self.begin_content(compiled.fields.after_calls)
         else:
+            if calls.has_calls_in_section:
+                self.emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
             calls.end_section(position, closed=False)
             self.stop_at(marker, position)
         return True
@@ -342,6 +350,7 @@ class MarkerScanner(Scanner):
             return True
         self.emitter.emit_text_to(position, closed=self.compiled.grammar.content_before_calls)
         self.closing = self.compiled.call_ends[tag]
+        self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
         self.calls.begin(position, position + len(tag), prefix=tag)
         self.current = self._in_call
         return True
@@ -411,6 +420,12 @@ class MarkerScanner(Scanner):
 
     def begin_call(self, position: int, marker: str) -> None:
         """Begin a call, or several, after the marker that opens them."""
-        self.closing = self.compiled.call_ends[marker]
+        self.open_call(marker)
         self.calls.begin(position, position + len(marker))
         self.current = self._in_call
+
+    def open_call(self, marker: str) -> None:
+        """Set the marker that closes the call, by the marker that opens it."""
+        self.closing = self.compiled.call_ends[marker]
+        if marker != self.compiled.call:
+            self.calls.recoveries.append(RecoveryKind.OTHER_SYNTAX)

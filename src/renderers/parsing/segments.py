@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from renderers.core.completions import Region, ToolCallParseStatus
+from renderers.core.completions import RecoveryKind, Region, ToolCallParseStatus
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
@@ -87,6 +87,7 @@ class SegmentScanner(MessageScanner):
         if not text.strip():
             self.emitter.read_markers_to(end)
             return False
+        self.emitter.emit_recovery(RecoveryKind.MISSING_HEADER)
         self.begin_body(_CONTENT)
         return True
 
@@ -125,6 +126,8 @@ class SegmentScanner(MessageScanner):
             closed = stopped or marker in markers.ends
             broken = None if closed else ToolCallParseStatus.MALFORMED_STRUCTURE
             self.calls.end(end if closed and not stopped else position, broken=broken)
+        elif emitter.region is not Region.CALLS and marker not in self.stops and marker not in markers.ends:
+            emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
         goes_on = marker == self._reasoning_end and emitter.region is _REASONING
         if marker in self.stops and not goes_on:
             self.begin(self.in_start, HEADER)

@@ -16,7 +16,7 @@ import functools
 import re
 from dataclasses import replace
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
     CallHead,
@@ -26,6 +26,7 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     TurnLayout,
     failed_call,
+    recovered,
 )
 from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
@@ -59,7 +60,7 @@ def _read(payload: Payload) -> ParsedToolCall:
     namespace, _, function = (call.name or "").partition(".")
     # Models repeat the name of a tool without a namespace as its namespace.
     doubled = namespace == function in payload.schemas and call.name not in payload.schemas
-    return replace(call, name=function) if doubled else call
+    return recovered(replace(call, name=function), RecoveryKind.NAME_PREFIX) if doubled else call
 
 
 def _read_head(payload: Payload) -> CallHead:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
+from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
 from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
 from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
@@ -75,6 +75,8 @@ class FoundCalls(NamedTuple):
 
     spans: Sequence[tuple[int, int]]
     broken: bool = False
+    recoveries: tuple[RecoveryKind, ...] = ()
+    """The differences of all these calls from the format."""
 
 
 class TurnLayout(enum.StrEnum):
@@ -176,6 +178,14 @@ class ToolFormat:
     """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
 
 
+def find_list(payload: Payload) -> FoundCalls | None:
+    """Find the calls of a JSON list. Objects that are not in a list are calls, too."""
+    found = list_calls_in(payload)
+    if found is None or "[" in payload.byte_text[: found.spans[0][0]]:
+        return found
+    return found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
+
+
 def list_calls_in(payload: Payload) -> FoundCalls | None:
     """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
 
@@ -212,20 +222,25 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
     if not isinstance(value, dict):
         return failed_call(MISSING_NAME)
     present = [key for key in arguments if key in value]
-    parsed, status = value[present[0]] if present else {}, OK
-    if not isinstance(parsed, dict):
-        parsed, status = read_arguments(member_text(text, present[0]))
+    if not present:
+        parsed = _NO_ARGUMENTS
+    elif isinstance(value[present[0]], dict):
+        parsed = ReadArguments(value[present[0]], OK)
+    else:
+        parsed = read_arguments(member_text(text, present[0]))
     call_id = first_member(value, IDS)
-    return named_call(name_of(value), parsed, status, call_id if isinstance(call_id, str) and call_id else None)
+    return named_call(name_of(value), *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
 
 
 def read_json_call(payload: Payload) -> ParsedToolCall:
     """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
-    text = without_fences(payload.text())
+    written = payload.text()
+    text = without_fences(written)
     try:
-        return call_of(read_json(text), text)
+        call = call_of(read_json(text), text)
     except JsonError:
         return broken_call(payload, read_json_head(payload))
+    return call if text is written else recovered(call, RecoveryKind.CODE_FENCE)
 
 
 def broken_call(payload: Payload, head: CallHead) -> ParsedToolCall:
@@ -247,30 +262,55 @@ def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedT
 
 
 def named_call(
-    name: str | None, arguments: dict[str, Any] | str | None, status: ToolCallParseStatus, call_id: str | None = None
+    name: str | None,
+    arguments: dict[str, Any] | str | None,
+    status: ToolCallParseStatus,
+    recoveries: tuple[RecoveryKind, ...] = (),
+    *,
+    call_id: str | None = None,
 ) -> ParsedToolCall:
     """Return a call, or a call with the status `MISSING_NAME` if the name is empty."""
     if not name:
         name, status, call_id = None, MISSING_NAME, None
-    return ParsedToolCall("", name, arguments, None, status, call_id)
+    return ParsedToolCall("", name, arguments, None, status, call_id, "", recoveries)
 
 
-def read_arguments(text: str) -> tuple[dict[str, Any] | str, ToolCallParseStatus]:
+def recovered(call: ParsedToolCall, *kinds: RecoveryKind) -> ParsedToolCall:
+    """Return a call with more differences from the format."""
+    call.recoveries += tuple(kind for kind in kinds if kind not in call.recoveries)
+    return call
+
+
+class ReadArguments(NamedTuple):
+    """Arguments that were parsed, or their text, with their status and the differences from the format."""
+
+    value: dict[str, Any] | str
+    status: ToolCallParseStatus
+    recoveries: tuple[RecoveryKind, ...] = ()
+
+
+_NO_ARGUMENTS = ReadArguments({}, OK, (RecoveryKind.MISSING_ARGUMENTS,))
+
+
+def read_arguments(text: str) -> ReadArguments:
     """Parse arguments that are one JSON object, which can be between code fences or in a JSON string.
 
     Null, and a blank text or string, is an empty object. For any other value, and for text that is not JSON, the text
     is returned.
     """
     text = text.strip()
+    unfenced = without_fences(text)
+    recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.CODE_FENCE,) if unfenced is not text else ()
     try:
-        value = _value_of(without_fences(text))
+        value = _value_of(unfenced)
         if isinstance(value, str):
             value = _value_of(value)
+            recoveries += (RecoveryKind.JSON_STRING_ARGUMENTS,)
     except JsonError:
-        return text, INVALID
+        return ReadArguments(text, INVALID)
     if value is None:
-        return {}, OK
-    return (value, OK) if isinstance(value, dict) else (text, INVALID)
+        return ReadArguments({}, OK, _NO_ARGUMENTS.recoveries)
+    return ReadArguments(value, OK, recoveries) if isinstance(value, dict) else ReadArguments(text, INVALID)
 
 
 def _value_of(text: str) -> Any:
@@ -330,12 +370,15 @@ _WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
 _OBJECT = Schema.parse({"type": "object"})
 
 
-def unwrap_arguments(values: dict[str, Any], name: str, schemas: ToolSchemas) -> dict[str, Any]:
-    """Return the arguments in a single parameter that the tool does not have, if it has all of these; else `values`."""
-    properties = schemas.properties(name)
-    if len(values) != 1 or not _WRAPPERS.issuperset(values) or not properties or not properties.isdisjoint(values):
-        return values
+def unwrapped(call: ParsedToolCall, schemas: ToolSchemas) -> ParsedToolCall:
+    """Return a call with the arguments in a single parameter that the tool does not have, if it has all of these."""
+    values, properties = call.arguments, schemas.properties(call.name or "")
+    if not isinstance(values, dict) or len(values) != 1 or not _WRAPPERS.issuperset(values):
+        return call
     (inner,) = values.values()
     if isinstance(inner, str):
         inner, _ = read_value(inner, _OBJECT)
-    return inner if isinstance(inner, dict) and inner.keys() <= properties else values
+    if not properties or not properties.isdisjoint(values) or not isinstance(inner, dict) or inner.keys() - properties:
+        return call
+    call.arguments = inner
+    return recovered(call, RecoveryKind.WRAPPED_ARGUMENTS)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import re
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
     OK,
@@ -29,6 +29,7 @@ from renderers.parsing.tool_formats.base import (
     failed_call,
     named_call,
     read_arguments,
+    recovered,
 )
 
 _SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
@@ -63,7 +64,9 @@ def _read(payload: Payload, *, fenced: bool) -> ParsedToolCall:
     kind, after = kind.strip(), payload.decode(byte_text[start:])
     named_after = bool(_has_name_after(kind, byte_text, start, fenced=fenced))
     name, body = _split_name(after) if named_after else (kind, after)
-    return named_call(name, *read_arguments(_without_fences(body)))
+    call = named_call(name, *read_arguments(_without_fences(body)))
+    is_own = named_after == fenced and ("```" in body) == fenced
+    return call if is_own or not body.strip() else recovered(call, RecoveryKind.OTHER_SYNTAX)
 
 
 def _split_name(text: str) -> tuple[str, str]:
@@ -83,9 +86,10 @@ def _read_unseparated(text: str) -> ParsedToolCall:
     A name with spaces can be text, so that call is malformed.
     """
     name, body = _split_name(text)
-    arguments, _ = read_arguments(_without_fences(body))
+    arguments, _, recoveries = read_arguments(_without_fences(body))
     if name and body.strip() and isinstance(arguments, dict):
-        return named_call(name, arguments, MALFORMED if " " in name else OK)
+        recoveries += (RecoveryKind.MISSING_SEPARATOR,)
+        return named_call(name, arguments, MALFORMED if " " in name else OK, recoveries)
     return failed_call(MALFORMED)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 
-from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import CallHead, Payload, ToolFormat, read_json_call, read_json_head
+from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.parsing.tool_formats.base import CallHead, Payload, ToolFormat, read_json_call, read_json_head, recovered
 from renderers.parsing.tool_formats.tags import Tags, find_tagged, read_tagged, read_tagged_head
 
 _TAGS = Tags('<invoke name="', '<parameter name="', '">', "</parameter>", end="</invoke>")
@@ -21,7 +21,9 @@ def _is_json(payload: Payload) -> bool:
 
 
 def _read(payload: Payload) -> ParsedToolCall:
-    return read_json_call(payload) if _is_json(payload) else read_tagged(payload, tags=_TAGS)
+    if _is_json(payload):
+        return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
+    return read_tagged(payload, tags=_TAGS)
 
 
 def _read_head(payload: Payload) -> CallHead:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import read_value
 from renderers.parsing.tool_formats.base import (
@@ -36,7 +36,7 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
-    unwrap_arguments,
+    unwrapped,
 )
 
 _DSML = "｜DSML｜"
@@ -68,6 +68,7 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
     if not name:
         return failed_call(MISSING_NAME)
     values: dict[str, Any] = {}
+    recoveries: tuple[RecoveryKind, ...] = ()
     status, first, marks = OK, name_match.end(), (payload.mark(opener), payload.mark(closer))
     parameters = list(_parameters(payload.byte_text, first, *marks))
     before_all = payload.byte_text[first:].partition(marks[0])[0]
@@ -85,7 +86,8 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
             values[key], fits = read_value(text, schema)
             status = status if fits else INVALID
             well_formed = well_formed and schema is not None
-    return named_call(name, unwrap_arguments(values, name, payload.schemas), status if well_formed else MALFORMED)
+            recoveries = (RecoveryKind.UNTYPED_VALUE,)
+    return unwrapped(named_call(name, values, status if well_formed else MALFORMED, recoveries), payload.schemas)
 
 
 def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterator[_Parameter]:

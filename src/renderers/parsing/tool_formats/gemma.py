@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parsing.schema import Schema, read_value
 from renderers.parsing.tool_formats.base import (
@@ -39,13 +39,17 @@ FindSchema = Callable[[str], Schema | None]
 class _ArgumentReader:
     """Read the arguments in one payload, from a position on. Broken text ends them: everything before it is kept."""
 
-    def __init__(self, payload: Payload, quote: str, position: int) -> None:
+    def __init__(self, payload: Payload, quote: str, position: int, *, quotes_all: bool) -> None:
+        """`quotes_all` is True if the format writes values of every type in quotes."""
+        self._quotes_all = quotes_all
         self._text, self._decode, self._quote = payload.byte_text, payload.decode, payload.mark(quote)
         self.position = position
         self.well_formed = True
         """False if brackets, quotes or separators are missing."""
         self.fits = True
         """False if a value does not have the type that the schema requires, or is text without quotes."""
+        self.requoted = False
+        """True if a string has no quotes, or if another value has quotes that the format does not write."""
 
     def read_object(self, find_schema: FindSchema, depth: int = 1) -> dict[str, Any]:
         """Read the members of an object after its brace, and the brace that closes it."""
@@ -78,7 +82,10 @@ class _ArgumentReader:
             # A value of another type may be in quotes, too.
             value, fits = (text, True) if schema is None else read_value(text, schema)
             self.fits = self.fits and fits
-            return text if schema is not None and "string" in schema.types else value
+            if schema is None or "string" in schema.types:
+                return text
+            self.requoted = self.requoted or not self._quotes_all
+            return value
         if depth < MAX_JSON_DEPTH and self._skip("{"):
             self._require("object", schema)
             return self.read_object(schema.member if schema else _no_schema, depth + 1)
@@ -102,6 +109,7 @@ class _ArgumentReader:
         # A string has quotes, unless the schema shows that this is one.
         self.fits = self.fits and fits and (schema is not None or not isinstance(value, str))
         self.well_formed = self.well_formed and bool(text)
+        self.requoted = self.requoted or isinstance(value, str)
         return value
 
     def _read_quoted(self) -> str:
@@ -145,19 +153,20 @@ def _no_schema(_: str) -> None:
     return None
 
 
-def _read(payload: Payload, *, quote: str) -> ParsedToolCall:
+def _read(payload: Payload, *, quote: str, quotes_all: bool = False) -> ParsedToolCall:
     byte_text = payload.byte_text
     brace = byte_text.find("{")
     head = payload.decode(byte_text if brace < 0 else byte_text[:brace]).strip()
     name = head.removeprefix(_PREFIX).strip()
     if brace < 0:
         return failed_call(MALFORMED, name or None)
-    reader = _ArgumentReader(payload, quote, brace + 1)
+    reader = _ArgumentReader(payload, quote, brace + 1, quotes_all=quotes_all)
     arguments = reader.read_object(functools.partial(payload.schemas.parameter, name))
     ended = not byte_text[reader.position :].strip()
     status = OK if reader.fits else INVALID
     well_formed = reader.well_formed and ended and head.startswith(_PREFIX)
-    return named_call(name, arguments, status if well_formed else MALFORMED)
+    recoveries = (RecoveryKind.VALUE_QUOTES,) if reader.requoted and reader.fits else ()
+    return named_call(name, arguments, status if well_formed else MALFORMED, recoveries)
 
 
 def _read_head(payload: Payload) -> CallHead:
@@ -182,5 +191,5 @@ FUNCTION_GEMMA = dataclasses.replace(
     key="functiongemma",
     call=("<start_function_call>", "<end_function_call>"),
     inner=(_FUNCTION_GEMMA_QUOTE,),
-    read=functools.partial(_read, quote=_FUNCTION_GEMMA_QUOTE),
+    read=functools.partial(_read, quote=_FUNCTION_GEMMA_QUOTE, quotes_all=True),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.tool_formats.base import (
     OK,
     CallHead,
@@ -20,11 +20,12 @@ from renderers.parsing.tool_formats.base import (
     TurnLayout,
     named_call,
     read_arguments,
+    recovered,
 )
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
 _RECIPIENT = re.compile(r"to=([^\s<]*)")
-_FUNCTIONS, _PYTHON = "functions.", "python"
+_FUNCTIONS, _PYTHON, _BROWSER = "functions.", "python", "browser."
 
 
 def recipient_of(header: str) -> str | None:
@@ -40,10 +41,12 @@ def recipient_of(header: str) -> str | None:
 def _read(payload: Payload) -> ParsedToolCall:
     """Parse a call: its header, and its body."""
     header, body = payload.partition(MESSAGE) or (payload.text(), "")
-    name = recipient_of(header)
-    if name == _PYTHON and name not in (payload.schemas.names or ()):
+    name, known = recipient_of(header), payload.schemas
+    if name == _PYTHON and name not in known:
         return named_call(name, body, OK)
-    return named_call(name, *read_arguments(body))
+    call = named_call(name, *read_arguments(body))
+    is_built_in = name is not None and name.startswith(_BROWSER) and name not in known
+    return call if is_built_in or f"to={_FUNCTIONS}" in header else recovered(call, RecoveryKind.NAME_PREFIX)
 
 
 def _read_head(payload: Payload) -> CallHead:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, member_text, read_json
 from renderers.parsing.tool_formats.base import (
     MISSING_NAME,
@@ -28,11 +28,12 @@ from renderers.parsing.tool_formats.base import (
     CallHead,
     FoundCalls,
     Payload,
+    ReadArguments,
     ToolFormat,
     TurnLayout,
     broken_call,
     failed_call,
-    list_calls_in,
+    find_list,
     named_call,
     read_arguments,
     read_json_call,
@@ -55,9 +56,8 @@ def _read_keyed(payload: Payload) -> ParsedToolCall:
     if not isinstance(value, dict) or len(value) != 1:
         return failed_call(MISSING_NAME)
     ((name, arguments),) = value.items()
-    return named_call(
-        name, *((arguments, OK) if isinstance(arguments, dict) else read_arguments(member_text(text, name)))
-    )
+    is_object = isinstance(arguments, dict)
+    return named_call(name, *(ReadArguments(arguments, OK) if is_object else read_arguments(member_text(text, name))))
 
 
 def _read_keyed_head(payload: Payload) -> CallHead:
@@ -74,7 +74,7 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     byte_text, position = payload.byte_text, 0
     for marker in (payload.mark(marker) for pair in _MARKERS for marker in pair if marker):
         byte_text = byte_text.replace(marker, " " * len(marker))
-    found = list_calls_in(payload._replace(byte_text=byte_text))
+    found = find_list(payload._replace(byte_text=byte_text))
     for start, end in found.spans if found else ():
         text = payload.decode(byte_text[start:end])
         call = read_json_call(Payload(text, payload.mark, str, payload.schemas))
@@ -84,6 +84,8 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
         ):
             return None
         position = end
+    if found is not None and byte_text != payload.byte_text:
+        found = found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
     return found if _BESIDE_CALLS.fullmatch(byte_text, position) else None
 
 
@@ -94,7 +96,7 @@ JAMBA = ToolFormat(
     json_arguments=True,
     read=read_json_call,
     read_head=read_json_head,
-    find=list_calls_in,
+    find=find_list,
 )
 MISTRAL_LIST = dataclasses.replace(JAMBA, key="mistral_list", call=("[TOOL_CALLS]", ""))
 COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<|END_ACTION|>"))

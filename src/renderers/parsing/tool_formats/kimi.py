@@ -32,7 +32,7 @@ def _read(payload: Payload) -> ParsedToolCall:
     if parts is None:
         return failed_call(MALFORMED)
     call_id = parts[0].strip()
-    return named_call(_name_in(call_id), *read_arguments(parts[1]), call_id)
+    return named_call(_name_in(call_id), *read_arguments(parts[1]), call_id=call_id)
 
 
 def _name_in(call_id: str) -> str:

@@ -24,6 +24,7 @@ from renderers.parsing.tool_formats.base import (
     OK,
     CallHead,
     Payload,
+    ReadArguments,
     ToolFormat,
     failed_call,
     named_call,
@@ -80,7 +81,7 @@ def _read(payload: Payload) -> ParsedToolCall:
         arguments[key], is_valid = _read_value(text, attributes.get("type", "string"))
         status = status if is_valid or status is MALFORMED else INVALID
     for _, text, closed in _tags(payload, start, _JSON):
-        return named_call(name, *(read_arguments(text) if closed else (text, MALFORMED)))
+        return named_call(name, *(read_arguments(text) if closed else ReadArguments(text, MALFORMED)))
     return named_call(name, arguments, status)
 
 

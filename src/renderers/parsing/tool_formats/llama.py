@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, is_shallow, read_json_prefix
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats.base import (
@@ -50,7 +50,8 @@ def find_calls(payload: Payload) -> FoundCalls | None:
     tag = payload.mark(PYTHON_TAG)
     shallow = is_shallow(byte_text)
     separator = _BEFORE.match(byte_text)
-    if separator and byte_text.startswith(tag, separator.end()):
+    tagged = separator is not None and byte_text.startswith(tag, separator.end())
+    if separator and tagged:
         separator = _BEFORE.match(byte_text, separator.end() + len(tag))
     while separator:
         start = separator.end()
@@ -63,7 +64,10 @@ def find_calls(payload: Payload) -> FoundCalls | None:
             return None
         spans.append((start, end))
         if value is None or _END.match(byte_text, end):
-            return FoundCalls(spans, broken=value is None)
+            recoveries = ((RecoveryKind.OTHER_SYNTAX,) if tagged else ()) + (
+                (RecoveryKind.SEVERAL_CALLS,) if len(spans) > 1 else ()
+            )
+            return FoundCalls(spans, value is None, recoveries)
         separator = _BETWEEN.match(byte_text, end)
     return None
 

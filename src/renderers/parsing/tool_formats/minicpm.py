@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 
-from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import Payload, ToolFormat, unwrap_arguments
+from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.parsing.tool_formats.base import Payload, ToolFormat, recovered, unwrapped
 from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _QUOTES = "<![CDATA[", "]]>"
@@ -23,9 +23,7 @@ _WITHOUT_SPACE = _TAGS._replace(open='<paramname="')
 def _read(payload: Payload) -> ParsedToolCall:
     has_space = _TAGS.open in payload.byte_text or _WITHOUT_SPACE.open not in payload.byte_text
     call = read_tagged(payload, tags=_TAGS if has_space else _WITHOUT_SPACE)
-    if call.name and isinstance(call.arguments, dict):
-        call.arguments = unwrap_arguments(call.arguments, call.name, payload.schemas)
-    return call
+    return unwrapped(call if has_space else recovered(call, RecoveryKind.OTHER_SYNTAX), payload.schemas)
 
 
 MINICPM = ToolFormat(

@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, read_json_prefix
 from renderers.parsing.tool_formats.base import (
     INVALID,
     OK,
     CallHead,
     Payload,
+    ReadArguments,
     ToolFormat,
     call_of,
     failed_call,
     list_calls_in,
     named_call,
     read_arguments,
+    recovered,
 )
 
 _ARGUMENTS, _CALL_ID = "[ARGS]", "[CALL_ID]"
@@ -59,13 +61,13 @@ def _read(payload: Payload) -> ParsedToolCall:
     try:
         value, end = read_json_prefix(text, 0)
     except JsonError:
-        return named_call(name, *read_arguments(text), call_id or None)
+        return named_call(name, *read_arguments(text), call_id=call_id or None)
     if start == 0 and isinstance(value, dict) and "arguments" in value:
         # An object of such a list.
-        return call_of(value, text[:end])
+        return recovered(call_of(value, text[:end]), RecoveryKind.OTHER_SYNTAX)
     # Models go on with text after the arguments.
-    arguments, status = (value, OK) if isinstance(value, dict) else read_arguments(text)
-    return named_call(name, arguments, status, call_id or None)
+    arguments = ReadArguments(value, OK) if isinstance(value, dict) else read_arguments(text)
+    return named_call(name, *arguments, call_id=call_id or None)
 
 
 def _read_head(payload: Payload) -> CallHead:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.python_calls import CALL_START, PythonError, read_call
 from renderers.parsing.tool_formats.base import (
     INVALID,
@@ -26,6 +26,7 @@ from renderers.parsing.tool_formats.base import (
     list_calls_in,
     named_call,
     read_json_call,
+    recovered,
 )
 
 _BEFORE, _BETWEEN = re.compile(r"[ \t\n\r\[]*"), re.compile(r"[ \t\n\r,;]*")
@@ -36,14 +37,14 @@ _LLAMA_4 = "<|python_start|>", "<|python_end|>"
 def _read(payload: Payload) -> ParsedToolCall:
     text = payload.text().strip()
     if text.startswith("{"):
-        return read_json_call(payload)
+        return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
     for lenient in (False, True):
         try:
             name, arguments, end = read_call(text, lenient=lenient)
         except PythonError:
             continue
         if end == len(text):
-            return named_call(name, arguments, OK)
+            return named_call(name, arguments, OK, (RecoveryKind.UNESCAPED_QUOTES,) if lenient else ())
     start = CALL_START.match(text)
     return failed_call(INVALID, start[1] if start else None)
 
@@ -82,6 +83,8 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     for call in calls:
         if call.name not in payload.schemas and (call.status is not OK or (names is not None and not call.arguments)):
             return None
+    if byte_text != payload.byte_text:
+        found = found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
     return found if found.broken or _END.match(byte_text, found.spans[-1][1]) else None
 
 

@@ -43,7 +43,7 @@ def _read(payload: Payload) -> ParsedToolCall:
     if parts is None:
         return failed_call(MALFORMED)
     call_id, _, name = parts[0].removeprefix(_CALL).partition(_NAME)
-    return named_call(name.strip(), *read_arguments(parts[1]), call_id.strip() or None)
+    return named_call(name.strip(), *read_arguments(parts[1]), call_id=call_id.strip() or None)
 
 
 def _read_head(payload: Payload) -> CallHead:
