@@ -156,7 +156,12 @@ REAL = [
         f"A\n</think>\n\nB\n\n{XML}<|im_end|>",
         ("B", "A", [("get", {"city": " Rome", "days": 3})]),
     ),
-    ("zai-org/GLM-4.5-Air", None, f"\n<think>A</think>\nB\n{GLM} C<|user|>", ("BC", "A", [("get", {"city": " Rome"})])),
+    (
+        "zai-org/GLM-4.5-Air",
+        None,
+        f"\n<think>A</think>\nB\n{GLM} C<|user|>",
+        ("B\n C", "A", [("get", {"city": " Rome"})]),
+    ),
     ("zai-org/GLM-5", None, "A</think>B<|user|>", ("B", "A", [])),
     ("zai-org/GLM-5", "<|assistant|></think>", "A</think>B", ("A</think>B", None, [])),
     ("deepseek-ai/DeepSeek-V3", "<｜Assistant｜><think>\n", f"A\n</think>\n\nB{DEEPSEEK}", ("B", "A", [ROME])),

@@ -140,6 +140,7 @@ def test_calls_in_the_format_list_no_difference(key: str, calls: list[Call]) -> 
     response = parse(key, format_calls(key, calls) + "<|stop|>")
     assert [call.status for call in response.tool_calls] == [ToolCallParseStatus.OK] * len(calls)
     assert not response.recoveries
+    assert not response.skipped
 
 
 def test_every_kind_is_tested() -> None:

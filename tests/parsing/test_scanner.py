@@ -118,7 +118,7 @@ RESPONSE = dataclasses.replace(
         ("<think>\nHm.\n</think>\n<answer>\nHi\n</answer>", "Hi"),
         ("<think></think><answer>Hi", "Hi"),
         ("<answer>", ""),
-        ("<answer>Hi</answer>\nThere", "HiThere"),
+        ("<answer>Hi</answer>\nThere", "Hi\nThere"),
         ('<answer>Hi\n<tool_call>{"name": "a"}</tool_call></answer>', "Hi"),
         ("<answe", "<answe"),
         ("<think></think>\nHi", "Hi"),
@@ -176,3 +176,22 @@ def test_the_variants_of_a_family_decide_about_text_after_calls_and_calls_in_rea
     assert read_with(CompletionVariants(), text) == ("", "A", ["a"])
     assert read_with(CompletionVariants(keeps_text=True), text) == ("B", "A", ["a"])
     assert read_with(CompletionVariants(ends_reasoning=False), text) == ("", f"A{CALL_A} B", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("Intro.\n<tool_call>a</tool_call>\nOutro.", "Intro.\n\nOutro."),
+        ("Intro.<tool_call>a</tool_call>Outro.", "Intro.Outro."),
+        ("Intro. <tool_call>a</tool_call>\n<tool_call>b</tool_call> Outro.", "Intro.  Outro."),
+        ("One\n<tool_call>a</tool_call> Two\n<tool_call>b</tool_call> Three", "One\n Two\n Three"),
+        # Whitespace beside calls is padding if it is not between two texts.
+        ("\n<tool_call>a</tool_call>\nOutro.", "Outro."),
+        ("Intro.\n<tool_call>a</tool_call>\n", "Intro."),
+    ],
+)
+def test_whitespace_between_content_before_and_after_calls_is_kept(text: str, content: str) -> None:
+    reader = reader_of_bytes(grammar_of("glm"), marks=True)
+    ids = reader.encode(text)
+    assert read_chunks(reader, [ids]).response.content == content
+    assert read_chunks(reader, [[token] for token in ids]).response.content == content

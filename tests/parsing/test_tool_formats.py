@@ -1007,9 +1007,11 @@ def test_text_after_the_arguments_of_mistral_is_skipped_text(marks: bool) -> Non
         ("a", {"x": 1}, OK),
         ("b", {"x": 2}, OK),
     ]
-    assert [(part.text, part.reason) for part in response.skipped] == [
-        (" I will wait.", "after the arguments of a call")
-    ]
+    (skipped,) = response.skipped
+    assert (skipped.text, skipped.reason) == ("I will wait.", "beside tool calls")
+    tokens = reader.encode(first + second)[skipped.start : skipped.end]
+    assert tokens == reader.encode("I will wait.")
+    assert response.tool_calls[0].token_span == (0, skipped.start - 1)
 
 
 UNMARKED = "<function=search>\n<parameter=query>\nRome\n</parameter>\n</function>"

@@ -177,6 +177,10 @@ class InputBuffer:
         text = self.byte_text[self.position : self.position + limit]
         return self.position + len(text) - len(text.lstrip(SPACES))
 
+    def offset_of(self, position: int) -> int:
+        """Return the position in the whole input, which does not change when tokens are discarded."""
+        return self._offset + position
+
     def token_at(self, position: int) -> int:
         """Return the number of the first token that begins at a position or after it."""
         return self._first_token + bisect_left(self._starts, self._offset + position)

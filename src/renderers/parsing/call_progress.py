@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats import Payload, ToolFormat
 
@@ -43,6 +44,48 @@ class ObjectEnd:
                 self._depth += 1 if character == "{" else -1
                 if self._depth == 0:
                     return position
+        return None
+
+
+class ArgumentsEnd:
+    """Find the end of the JSON object with the arguments of a call, in the input from the beginning of the call on."""
+
+    def __init__(
+        self, buffer: InputBuffer, tool_format: ToolFormat, *, mark: Callable[[str], str], decode: Callable[[str], str]
+    ) -> None:
+        """The call begins at the position of the buffer."""
+        self._buffer, self._format, self._mark, self._decode = buffer, tool_format, mark, decode
+        self._scanned = buffer.offset_of(buffer.position)
+        self._head: str | None = ""
+        """The byte text in which the beginning of the arguments is searched for. None if there is nothing to find."""
+        self._object: ObjectEnd | None = None
+
+    def find(self, limit: int) -> int | None:
+        """Return the position after the arguments. None if they do not end before a position. Scans each byte once."""
+        start = max(self._scanned - self._buffer.offset_of(0), self._buffer.position)
+        text = self._buffer.byte_text[start:limit]
+        self._scanned = self._buffer.offset_of(max(start, limit))
+        if self._object is not None:
+            end = self._object.find(text)
+        elif self._head is not None:
+            end = self._search_head(text)
+        else:
+            end = None
+        return None if end is None else start + end
+
+    def _search_head(self, text: str) -> int | None:
+        """Search for the beginning of the arguments. Return the position after these in a text, if they end in it."""
+        assert self._head is not None
+        size, self._head = len(self._head), self._head + text
+        head = self._format.read_head(Payload(self._head, self._mark, self._decode, NO_SCHEMAS))
+        rest = "" if head.arguments_start is None or not head.name else self._head[head.arguments_start :].lstrip()
+        start = len(self._head) - len(rest)
+        if start > _LONGEST_HEAD or (rest and not rest.startswith("{")):
+            self._head = None
+        elif rest:
+            self._object = ObjectEnd()
+            end = self._object.find(rest)
+            return None if end is None else start + end - size
         return None
 
 

@@ -11,7 +11,6 @@ from renderers.core.completions import (
     ParsedToolCall,
     RecoveryKind,
     Region,
-    SkippedTextEvent,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallParseStatus,
@@ -21,7 +20,6 @@ from renderers.parsing.call_progress import CallProgress
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.grammar import SPACES
-from renderers.parsing.lenient_json import JsonError, read_json_prefix
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload, TurnLayout
 from renderers.parsing.tool_formats.base import recovered
@@ -103,7 +101,9 @@ class CallReader:
             mark, decode = marker_text.mark, marker_text.decode
             self._progress = CallProgress(self._captured, tool_format, mark=mark, decode=decode)
         self._emitter.read_markers_to(end)
-        field = Field(self._make_delta, _CALL, "", "", (), self._captured, self._compiled.plain_in_calls)
+        # A token that can end the call is not plain.
+        plain = None if self._compiled.ends_with_arguments else self._compiled.plain_in_calls
+        field = Field(self._make_delta, _CALL, "", "", (), self._captured, plain)
         self._emitter.enter_field(field)
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
@@ -140,23 +140,6 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
-        if call.status is _OK and not self._needs_closing:
-            self._emit_text_after_arguments(payload)
-
-    def _emit_text_after_arguments(self, payload: Payload) -> None:
-        """Emit the text after the arguments of a call without a closing marker. Its tokens belong to the call."""
-        tool_format = self._compiled.tool_format
-        start = tool_format.read_head(payload).arguments_start if tool_format else None
-        if start is None:
-            return
-        try:
-            _, end = read_json_prefix(payload.byte_text, start)
-        except JsonError:
-            return
-        text = payload.decode(payload.byte_text[end:])
-        if text.strip():
-            token = self._emitter.events[-1].end
-            self._emitter.events.append(SkippedTextEvent(text, "after the arguments of a call", token, token))
 
     def _read(self, payload: Payload) -> ParsedToolCall:
         tool_format = self._compiled.tool_format

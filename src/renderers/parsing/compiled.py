@@ -105,7 +105,9 @@ class CompiledGrammar:
         """The markers that open a section of calls, and the marker that closes each."""
         self.section = mark(grammar.section[0]) if grammar.section else ""
         self.section_ends = frozenset(self.section_closers.values())
-        self.call = mark(grammar.call[0]) if grammar.call else ""
+        self.call, call_end = map(mark, grammar.call or _NO_MARKERS)
+        self.ends_with_arguments = not call_end and tool_format is not None and tool_format.ends_with_arguments
+        """True if the end of its arguments ends a call."""
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
         self.unmarked_openers = frozenset({self.unmarked, *(tool_format.within_text if tool_format else ())}) - {""}

@@ -28,7 +28,7 @@ MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
 
 # Attributes of enum classes are slow in Python 3.11.
-_START, _REASONING = Region.START, Region.REASONING
+_START, _REASONING, _CONTENT_REGION = Region.START, Region.REASONING, Region.CONTENT
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -66,6 +66,10 @@ class Emitter:
         self.region = _START
         self.has_reasoning = False
         """True if the completion has reasoning text."""
+        self.has_content = False
+        """True if text was emitted in the region of the content."""
+        self.leading = ""
+        """The byte text that was trimmed from the beginning of the field."""
         self.events: list[ParseEvent] = []
         self.trimmed = ""
         """The byte text between the field that was closed last and its closing marker."""
@@ -78,7 +82,7 @@ class Emitter:
         self._lead = self._left = ""
 
     def enter_field(self, field: Field) -> None:
-        self._field, self._lead, self._left = field, field.lead, field.left
+        self._field, self._lead, self._left, self.leading = field, field.lead, field.left, ""
         self.region = field.region or self.region
 
     def take_events(self) -> list[ParseEvent]:
@@ -98,9 +102,8 @@ class Emitter:
     @property
     def plain(self) -> PlainTokens | None:
         """The tokens that can be emitted at once, if everything before them was emitted. None if there are none."""
-        if self._lead or self._left or (self.region is _REASONING and not self.has_reasoning):
-            return None
-        return self._field.plain
+        is_first = not self.has_reasoning if self.region is _REASONING else not self.has_content
+        return None if self._lead or self._left or is_first else self._field.plain
 
     def emit_plain(self, texts: tuple[str, str]) -> ParseEvent:
         """Emit a plain token that is not in the buffer, which must be empty. Return its event."""
@@ -167,6 +170,8 @@ class Emitter:
             text = part if part.isascii() else self._decode(part)
             if self.region is _REASONING:
                 self.has_reasoning = True
+            elif self.region is _CONTENT_REGION:
+                self.has_content = True
             if field.captured is not None:
                 field.captured.append((part, text))
             if start < buffer.completion_start:
@@ -200,6 +205,7 @@ class Emitter:
             if start < end:
                 self._left = ""
         if start > buffer.position:
+            self.leading += byte_text[buffer.position : start]
             self.read_markers_to(start)
         return True
 

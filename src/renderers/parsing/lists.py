@@ -82,7 +82,7 @@ class ListScanner(MarkerScanner):
         calls.end_section(closing_end, closed=closed)
         self.emitter.read_markers_to(closing_end)
         if marker or not closer:
-            self.begin_content(compiled.fields.after_calls)
+            self.begin_later_content(compiled.fields.after_calls)
         return bool(marker)
 
     def _in_bare_calls(self, final: bool) -> bool:
@@ -100,7 +100,7 @@ class ListScanner(MarkerScanner):
         self._read_calls(found, end, cut_off=None if stop else ToolCallParseStatus.UNCLOSED_BLOCK)
         if found.broken and not stop:
             return False
-        self.begin_content(compiled.fields.after_calls)
+        self.begin_later_content(compiled.fields.after_calls)
         return True
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:

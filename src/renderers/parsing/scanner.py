@@ -12,6 +12,7 @@ from typing import Any
 
 from renderers.core.completions import (
     CompletionState,
+    ContentDelta,
     ParseEvent,
     ReasoningDelta,
     ReasoningState,
@@ -20,6 +21,7 @@ from renderers.core.completions import (
     ToolCallParseStatus,
 )
 from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.call_progress import ArgumentsEnd
 from renderers.parsing.calls import CallReader
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field, skipped_because
@@ -145,11 +147,15 @@ class MarkerScanner(Scanner):
     """True if the marker that closes the reasoning is known to follow, so that no call can end it."""
     _answers_later = False
     """True if reasoning follows content, so that the content after it is not the beginning of the answer."""
+    _padding = ""
+    """The byte text that was trimmed from the end of the content, and that is content if more content follows."""
     _in_response = False
     """True if a marker opened the content, so that its closing marker is a marker even if it is not a token."""
     # Set by `begin_call`.
     closing: tuple[str, MarkerSet]
     """The marker that closes the call, and the markers to search for in it."""
+    _arguments_end: ArgumentsEnd
+    """The end of a call that ends with its arguments."""
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
@@ -259,16 +265,16 @@ class MarkerScanner(Scanner):
             return True
         if marker not in compiled.call_openers:
             if marker in (compiled.response, compiled.response_end, compiled.turn_end):
-                self.emitter.emit_text_to(position, closed=grammar.content, marker=marker)
+                self._end_content(position, grammar.content, marker)
                 if marker == compiled.response:
                     self._begin_response()
                 else:
                     self._in_response = False
-                    self.begin_content(compiled.fields.after_response)
+                    self.begin_later_content(compiled.fields.after_response)
             else:
                 self.stop_at(marker, position, grammar.content)
             return True
-        self.emitter.emit_text_to(position, closed=grammar.content_before_calls)
+        self._end_content(position, grammar.content_before_calls)
         if marker in compiled.section_closers:
             self.calls.begin_section(position, marker, compiled.section_closers[marker])
             if marker != compiled.section:
@@ -294,7 +300,7 @@ class MarkerScanner(Scanner):
         elif marker in compiled.section_ends:
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
-            self.begin_content(compiled.fields.after_calls)
+            self.begin_later_content(compiled.fields.after_calls)
         else:
             if calls.has_calls_in_section:
                 self.emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
@@ -322,7 +328,7 @@ class MarkerScanner(Scanner):
             elif self.closing is compiled.call_ends.get(compiled.unmarked):
                 self.begin(self._after_unmarked_call, compiled.fields.after_calls._replace(plain=None))
             else:
-                self.begin_content(compiled.fields.after_calls)
+                self.begin_later_content(compiled.fields.after_calls)
         elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
             # The marker belongs to the section: it ends it, or begins another call.
@@ -333,7 +339,7 @@ class MarkerScanner(Scanner):
         else:
             # The next call or the stop token ends the call.
             calls.end(position)
-            self.begin_content(compiled.fields.after_calls)
+            self.begin_later_content(compiled.fields.after_calls)
         return True
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
@@ -348,7 +354,7 @@ class MarkerScanner(Scanner):
         if head.name not in self.calls.schemas:
             self.emitter.emit_text_to(position + len(tag), closed=None, flush=True)
             return True
-        self.emitter.emit_text_to(position, closed=self.compiled.grammar.content_before_calls)
+        self._end_content(position, self.compiled.grammar.content_before_calls)
         self.closing = self.compiled.call_ends[tag]
         self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
         self.calls.begin(position, position + len(tag), prefix=tag)
@@ -362,13 +368,29 @@ class MarkerScanner(Scanner):
         for closer in compiled.call_closers:
             if buffer.byte_text.startswith(closer, position):
                 self.emitter.read_markers_to(position + len(closer))
-                self.begin_content(compiled.fields.after_calls)
+                self.begin_later_content(compiled.fields.after_calls)
                 return True
         rest = buffer.byte_text[position:]
         if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in compiled.call_closers):
             return False
-        self.begin_content(compiled.fields.after_calls)
+        self.begin_later_content(compiled.fields.after_calls)
         return True
+
+    def _in_open_call(self, final: bool) -> bool:
+        """Read a call that ends with its arguments. Without these, it ends as any other call."""
+        buffer, markers = self.buffer, self.closing[1]
+        match = buffer.find(markers)
+        partial = 0 if final else markers.partial_suffix_length(buffer.byte_text, buffer.position)
+        end = self._arguments_end.find(match[0] if match else len(buffer.byte_text) - partial)
+        if end is not None:
+            self.emitter.emit_text_to(end, closed=NO_EDGES)
+            self.calls.end(end)
+            self.begin_later_content(self.compiled.fields.after_calls)
+            return True
+        if match is not None and match[1] == UNKNOWN:
+            self.skip_unknown_token(match[0])
+            return True
+        return self._in_call(final)
 
     def _in_quoted(self, final: bool) -> bool:
         """Read a value of a call within quotes."""
@@ -388,6 +410,24 @@ class MarkerScanner(Scanner):
 
     def begin_content(self, field: Field) -> None:
         self.begin(self._in_content, field)
+
+    def _end_content(self, position: int, edges: Edges, marker: str = "") -> None:
+        """End content at a marker after which more content can follow."""
+        self.emitter.emit_text_to(position, closed=edges, marker=marker)
+        self._padding += self.emitter.trimmed if self.emitter.has_content else ""
+
+    def begin_later_content(self, field: Field) -> None:
+        """Begin the text after calls or after a marker. The whitespace between it and earlier content is kept."""
+        if self.emitter.has_content and field.make_event is ContentDelta:
+            field = field._replace(make_event=self._make_later_content)
+        self.begin_content(field)
+
+    def _make_later_content(self, text: str, start: int, end: int) -> ParseEvent:
+        emitter = self.emitter
+        if self._padding or emitter.leading:
+            text = self.compiled.marker_text.decode(self._padding + emitter.leading) + text
+            self._padding = emitter.leading = ""
+        return ContentDelta(text, start, end)
 
     def _begin_later_reasoning(self, position: int, marker: str) -> None:
         """Begin reasoning after content. A line break separates it from earlier reasoning."""
@@ -423,6 +463,12 @@ class MarkerScanner(Scanner):
         self.open_call(marker)
         self.calls.begin(position, position + len(marker))
         self.current = self._in_call
+        if self.compiled.ends_with_arguments:
+            marker_text, tool_format = self.compiled.marker_text, self.compiled.tool_format
+            assert tool_format is not None
+            mark, decode = marker_text.mark, marker_text.decode
+            self._arguments_end = ArgumentsEnd(self.buffer, tool_format, mark=mark, decode=decode)
+            self.current = self._in_open_call
 
     def open_call(self, marker: str) -> None:
         """Set the marker that closes the call, by the marker that opens it."""

@@ -166,6 +166,8 @@ class ToolFormat:
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
     json_arguments: bool = False
     """The arguments are one JSON object, so a stream can emit their text."""
+    ends_with_arguments: bool = False
+    """A call without a closing marker ends with its arguments, if these are a JSON object after the name."""
     assumes_prompt: bool = False
     """Without a prompt, a completion is assumed to follow the generation prompt."""
     read: Callable[[Payload], ParsedToolCall]

@@ -65,7 +65,6 @@ def _read(payload: Payload) -> ParsedToolCall:
     if start == 0 and isinstance(value, dict) and "arguments" in value:
         # An object of such a list.
         return recovered(call_of(value, text[:end]), RecoveryKind.OTHER_SYNTAX)
-    # Models go on with text after the arguments.
     arguments = ReadArguments(value, OK) if isinstance(value, dict) else read_arguments(text)
     return named_call(name, *arguments, call_id=call_id or None)
 
@@ -80,6 +79,7 @@ MISTRAL = ToolFormat(
     call=("[TOOL_CALLS]", ""),
     inner=(_ARGUMENTS, _CALL_ID),
     json_arguments=True,
+    ends_with_arguments=True,
     read=_read,
     read_head=_read_head,
     find=list_calls_in,
