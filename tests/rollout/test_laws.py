@@ -1,4 +1,4 @@
-"""Rollouts of every model: prompts extend or equal the rendered conversation, and every sampled token is trained once."""
+"""Prompts of rollouts extend or equal the rendered conversation, and every sampled token is trained once."""
 
 from __future__ import annotations
 
