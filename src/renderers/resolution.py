@@ -124,32 +124,16 @@ def resolve(
     family, program = family_match.family, turns.key.program
     learned = _learn_grammar(turns, tool_turns, tokenizer.response_template, family=family, parsers=parsers)
     turns, grammar = learned.turns, learned.grammar
-    end_text = learned.end_text
-    # A token that ends a message of a turn with several messages does not end the turn.
-    inside = end_text is None or end_text in markers_within(grammar)
-    end_id = None if end_text is None or inside else tokenizer.added_tokens.get(end_text)
-    end_token = (end_text, end_id) if end_text is not None and end_id is not None else None
-    record, missing = _record_stops(family, tokenizer)
-    if family_match.warning is not None and end_token is not None and end_token[1] not in record:
-        # A model that never stops is worse than one that stops at the tokens of its own files.
-        record = ()
-    eos, listed = tokenizer.eos_token_id, tokenizer.stop_token_ids or ()
-    stops, source, stop_conflicts = resolve_stops(record=record, generation_config=listed, eos=eos, end_token=end_token)
-    conflicts = list(stop_conflicts)
-    if missing:
-        texts = ", ".join(map(repr, missing))
-        conflicts.append(f"stop tokens of the family {family.key} are not in the vocabulary: {texts}")
-    conflicts += learned.conflicts
+    ends = _find_ends(tokenizer, family_match, learned)
+    conflicts = [*ends.conflicts, *learned.conflicts]
     if program.mentions("strftime_now") and date == DEFAULT_DATE:
         conflicts.append(f"the template writes the date, which is {DEFAULT_DATE:%Y-%m-%d} by default. Pass date=.")
     if family_match.warning is not None:
         conflicts.append(family_match.warning)
     conflicts += _program_conflicts(family, program, program_name, tokenizer.chat_templates.values())
-    call_end_id = None if learned.call_end_text is None else tokenizer.added_tokens.get(learned.call_end_text)
-    end_token_ids = frozenset({*stops, *(token for token in (eos, end_id, call_end_id) if token is not None)})
     find_evidence: Callable[[], Mapping[str, Evidence]] = dict
     if learned.is_probed:
-        end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in end_token_ids)
+        end_texts = frozenset(text for text, token in tokenizer.added_tokens.items() if token in ends.end_token_ids)
         tried = functools.partial(_try_turns, turns, tool_turns, grammar, end_texts)
         find_evidence = functools.partial(tried, tuple(TURN_CLASSES))
         conflicts += (
@@ -162,10 +146,10 @@ def resolve(
         matched_by=family_match.matched_by,
         program=program_name,
         template_digest=program.digest,
-        stop_token_ids=stops,
-        stop_source=source,
+        stop_token_ids=ends.stop_token_ids,
+        stop_source=ends.source,
         conflicts=tuple(dict.fromkeys(conflicts)),
-        end_token_ids=end_token_ids,
+        end_token_ids=ends.end_token_ids,
         grammar=grammar,
         find_evidence=find_evidence,
         find_losses=functools.partial(known_losses, turns, tool_turns),
@@ -186,6 +170,38 @@ class _LearnedGrammar(NamedTuple):
     conflicts: tuple[str, ...] = ()
     is_probed: bool = True
     """False if the template exceeded its limits on a probe."""
+
+
+class _Ends(NamedTuple):
+    """The tokens that end a turn, and conflicts between their sources."""
+
+    stop_token_ids: tuple[int, ...]
+    source: StopSource
+    end_token_ids: frozenset[int]
+    conflicts: tuple[str, ...]
+
+
+def _find_ends(
+    tokenizer: LoadedTokenizer | ForeignTokenizer, family_match: FamilyMatch, learned: _LearnedGrammar
+) -> _Ends:
+    """Return the stop tokens of a model, and all tokens that end a completion for the parser."""
+    family, end_text = family_match.family, learned.end_text
+    # A token that ends a message of a turn with several messages does not end the turn.
+    inside = end_text is None or end_text in markers_within(learned.grammar)
+    end_id = None if end_text is None or inside else tokenizer.added_tokens.get(end_text)
+    end_token = (end_text, end_id) if end_text is not None and end_id is not None else None
+    record, missing = _record_stops(family, tokenizer)
+    if family_match.warning is not None and end_token is not None and end_token[1] not in record:
+        # A model that never stops is worse than one that stops at the tokens of its own files.
+        record = ()
+    eos, listed = tokenizer.eos_token_id, tokenizer.stop_token_ids or ()
+    stops, source, conflicts = resolve_stops(record=record, generation_config=listed, eos=eos, end_token=end_token)
+    if missing:
+        texts = ", ".join(map(repr, missing))
+        conflicts += (f"stop tokens of the family {family.key} are not in the vocabulary: {texts}",)
+    call_end_id = None if learned.call_end_text is None else tokenizer.added_tokens.get(learned.call_end_text)
+    others = frozenset(token for token in (eos, end_id, call_end_id) if token is not None)
+    return _Ends(stops, source, others.union(stops), conflicts)
 
 
 def _learn_grammar(

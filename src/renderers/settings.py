@@ -34,7 +34,7 @@ from renderers.rendering.pipeline import PipelineSettings
 from renderers.switches import check_arguments, warn_unread
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import read_template
-from renderers.tokenizer import ForeignTokenizer, adopt_tokenizer
+from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer, adopt_tokenizer
 from renderers.tokenizer.foreign_specials import find_unnamed_tokens
 
 if TYPE_CHECKING:
@@ -169,31 +169,10 @@ def resolve_settings(
         chat_template_kwargs, date, content_tokens, thinking_retention, on_loss, none_content, program, *parsers
     )
     reader = _config_reader(config, options)
-    adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
-    source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
-    if source is not None and isinstance(adopted, ForeignTokenizer):
-        # Its special tokens are found in the template that is used.
-        adopted = replace(adopted, chat_templates={**adopted.chat_templates, "default": source})
-    requested = None if reader is None else reader.family_key
-    if families and requested not in (None, *families):
-        raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
+    adopted, source = _read_model(tokenizer, chat_template, bpe_engine)
     templates = list(adopted.chat_templates.values()) if source is None else [source]
-    match = find_family(
-        key=families[0] if families else requested,
-        name=adopted.name_or_path,
-        templates=templates,
-        any_template=reader is not None and reader.any_template,
-    )
-    if match.warning is not None and (match.conflicts or (source is None and match.matched_by != "config")):
-        # A caller who passes a template or a config knows that it may be unknown.
-        warn_caller(match.warning, UnknownTemplateWarning)
-    if reader is None:
-        values = ConfigValues(switches=match.family.default_switches, content_tokens=match.family.content_tokens)
-    else:
-        values = reader.read(match.family, parents=families[1:])
-    if isinstance(adopted, ForeignTokenizer) and "content_tokens" not in values.chosen:
-        # It cannot encode special tokens as text.
-        values = replace(values, content_tokens="template")
+    match = _match_family(adopted.name_or_path, templates, reader, families, own_template=source is None)
+    values = _read_values(reader, match.family, adopted, parents=families[1:])
     used = _choose_program(values.program, match.family, adopted.name_or_path, templates, own_template=source is None)
     requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
     programs = [PROGRAMS[used](request) for request in requests]
@@ -219,6 +198,55 @@ def resolve_settings(
         on_loss=values.on_loss,
         parsers=values.parsers,
     )
+
+
+def _read_model(
+    tokenizer: TokenizerLike, chat_template: str | os.PathLike[str] | None, bpe_engine: BpeEngineName | None
+) -> tuple[LoadedTokenizer | ForeignTokenizer, str | None]:
+    """Return the tokenizer to use, and the source of the template that the caller passes; None for its own."""
+    adopted = adopt_tokenizer(tokenizer, bpe_engine=bpe_engine)
+    source = None if chat_template is None else read_template(chat_template, named=adopted.chat_templates)
+    if source is not None and isinstance(adopted, ForeignTokenizer):
+        # Its special tokens are found in the template that is used.
+        adopted = replace(adopted, chat_templates={**adopted.chat_templates, "default": source})
+    return adopted, source
+
+
+def _match_family(
+    name: str, templates: Sequence[str], reader: ConfigReader | None, families: Sequence[str], *, own_template: bool
+) -> FamilyMatch:
+    """Return the family of a model. Warn about a template that is unknown for it, unless the caller chose one of both.
+
+    Raises:
+        ValueError: The config is that of another family than the renderer class or the chat template.
+    """
+    requested = None if reader is None else reader.family_key
+    if families and requested not in (None, *families):
+        raise ValueError(f"a renderer of the family {families[0]} needs a config of this family, not of {requested}")
+    match = find_family(
+        key=families[0] if families else requested,
+        name=name,
+        templates=templates,
+        any_template=reader is not None and reader.any_template,
+    )
+    if match.warning is not None and (match.conflicts or (own_template and match.matched_by != "config")):
+        # A caller who passes a template or a config knows that it may be unknown.
+        warn_caller(match.warning, UnknownTemplateWarning)
+    return match
+
+
+def _read_values(
+    reader: ConfigReader | None, family: Family, tokenizer: LoadedTokenizer | ForeignTokenizer, parents: Sequence[str]
+) -> ConfigValues:
+    """Return the values of a config for a family, or the defaults of the family."""
+    if reader is None:
+        values = ConfigValues(switches=family.default_switches, content_tokens=family.content_tokens)
+    else:
+        values = reader.read(family, parents=parents)
+    if isinstance(tokenizer, ForeignTokenizer) and "content_tokens" not in values.chosen:
+        # It cannot encode special tokens as text.
+        return replace(values, content_tokens="template")
+    return values
 
 
 def _config_reader(config: BaseRendererConfig | None, options: ConfigOptions) -> ConfigReader | None:
