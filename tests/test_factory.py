@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from transformers import PreTrainedTokenizerFast
 
 import renderers
 from renderers import (
@@ -48,9 +49,12 @@ from renderers import settings as settings_module
 from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
 from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, Family
-from renderers.programs.registry import PROGRAMS
+from renderers.programs.encoders.piece_program import PieceProgram
+from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.settings import resolve_settings
+from renderers.templating import LIMITS
 from tests.support.models import snapshot_of
+from tests.support.standin import byte_tokenizer
 
 HI = [{"role": "user", "content": "Hi"}]
 
@@ -106,9 +110,19 @@ def test_none_content_is_an_option_and_a_field_of_configs() -> None:
         create_renderer(tokenizer, none_content="never")  # type: ignore[arg-type]
 
 
+def tokenizer_of(key: str) -> Any:
+    """Return a tokenizer with the special tokens that the program of a family needs."""
+    embedded = load_tokenizer(EMBEDDED)
+    name = (FAMILIES[key].program if key in FAMILIES else None) or "template"
+    program = PROGRAMS[name](ProgramRequest(embedded, None, with_tools=False, limits=LIMITS, verify=False))
+    if not isinstance(program, PieceProgram):
+        return embedded
+    return PreTrainedTokenizerFast(tokenizer_object=byte_tokenizer(program.special_tokens))
+
+
 @pytest.mark.parametrize("key", RENDERER_REGISTRY)
 def test_a_renderer_without_a_config_equals_one_with_the_default_config(key: str) -> None:
-    tokenizer = load_tokenizer(EMBEDDED)
+    tokenizer = tokenizer_of(key)
     renderer, configured = (RENDERER_REGISTRY[key](tokenizer, config) for config in (None, CONFIG_CLASSES[key]()))
     assert renderer == configured
     assert repr(renderer.chat_template_kwargs) == repr(configured.chat_template_kwargs)

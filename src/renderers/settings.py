@@ -28,6 +28,7 @@ from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
 from renderers.programs.base import Program
+from renderers.programs.encoders.piece_program import PieceProgram
 from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.pipeline import PipelineSettings
@@ -174,8 +175,7 @@ def resolve_settings(
     match = _match_family(adopted.name_or_path, templates, reader, families, own_template=source is None)
     values = _read_values(reader, match.family, adopted, parents=families[1:])
     used = _choose_program(values.program, match.family, adopted.name_or_path, templates, own_template=source is None)
-    requests = (ProgramRequest(adopted, source, with_tools, limits, False) for with_tools in (False, True))
-    programs = [PROGRAMS[used](request) for request in requests]
+    programs = _build_programs(used, adopted, source, limits)
     template_kwargs = _template_kwargs(programs, match.family, values)
     if isinstance(adopted, ForeignTokenizer):
         _warn_of_missing_tokens(adopted, programs)
@@ -288,6 +288,28 @@ def _choose_program(
             "this release. Pass a template as chat_template=."
         )
     return program
+
+
+def _build_programs(
+    name: str, tokenizer: LoadedTokenizer | ForeignTokenizer, source: str | None, limits: TemplateLimits
+) -> list[Program]:
+    """Return the programs of conversations without and with tools.
+
+    Raises:
+        TemplateError: There is no template, or it does not compile.
+        ValueError: The vocabulary lacks special tokens of the program.
+    """
+    requests = (ProgramRequest(tokenizer, source, with_tools, limits, False) for with_tools in (False, True))
+    programs = [PROGRAMS[name](request) for request in requests]
+    needed = programs[0].special_tokens if isinstance(programs[0], PieceProgram) else ()
+    find = tokenizer.vocab.token_id if isinstance(tokenizer, ForeignTokenizer) else tokenizer.added_tokens.get
+    missing = [text for text in needed if find(text) is None]
+    if missing:
+        raise ValueError(
+            f"the program {name!r} writes special tokens that are not in the vocabulary of {tokenizer.name_or_path}: "
+            f"{', '.join(map(repr, missing))}. Pass program='template' to use its chat template."
+        )
+    return programs
 
 
 def _template_kwargs(programs: Sequence[Program], family: Family, values: ConfigValues) -> Mapping[str, Any]:

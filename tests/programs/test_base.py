@@ -268,3 +268,11 @@ def test_an_unknown_program_is_an_error_with_a_suggestion(with_harmony: LoadedTo
 def test_a_template_and_another_program_contradict_each_other(with_harmony: LoadedTokenizer) -> None:
     with pytest.raises(ValueError, match="chat_template= and program='harmony' contradict each other"):
         create_renderer(with_harmony, program="harmony", chat_template="{{ messages }}")
+
+
+@pytest.mark.parametrize("options", [{"program": "harmony"}, {"config": GptOssRendererConfig()}])
+def test_a_program_whose_special_tokens_are_not_in_the_vocabulary_is_an_error(options: dict[str, Any]) -> None:
+    message = "the program 'harmony' writes special tokens that are not in the vocabulary of .*: '<|start|>', "
+    with pytest.raises(ValueError, match=message.replace("|", r"\|")) as error:
+        create_renderer(load_tokenizer(EXAMPLE_MODEL), **options)
+    assert str(error.value).endswith("Pass program='template' to use its chat template.")

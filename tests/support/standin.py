@@ -89,6 +89,10 @@ _BY_CONTROL: dict[str, Ends] = {
 """BOS and EOS tokens by the first of these control strings that a template contains. The default is that of Mistral."""
 
 
+_UNWRITTEN = {"<|channel|>": "<|constrain|>"}
+"""Special tokens of a format that some of its templates do not contain, by one that they contain."""
+
+
 def stand_in(path: Path) -> PreTrainedTokenizerFast:
     """Return a transformers tokenizer for the template in a file, which `create_renderer` accepts too.
 
@@ -97,8 +101,10 @@ def stand_in(path: Path) -> PreTrainedTokenizerFast:
     """
     source = path.read_text(encoding="utf-8")
     bos, eos = end_tokens(path.stem, source)
+    controls = control_strings(source)
+    controls += [other for text, other in _UNWRITTEN.items() if text in controls and other not in controls]
     return PreTrainedTokenizerFast(
-        tokenizer_object=byte_tokenizer(control_strings(source)), bos_token=bos, eos_token=eos, chat_template=source
+        tokenizer_object=byte_tokenizer(controls), bos_token=bos, eos_token=eos, chat_template=source
     )
 
 

@@ -31,6 +31,7 @@ class DeepSeekR1Program(PieceProgram):
 
     version = "deepseek-r1 1"
     markers = (_CALLS, _CALLS_END, _CALL, _CALL_END, _SEPARATOR, THINK)
+    special_tokens = (BOS, EOS, USER, ASSISTANT)
     roles = _ROLES
     fields = frozenset("role content tool_calls function name arguments type text".split())
     tested = frozenset({THINK_END})

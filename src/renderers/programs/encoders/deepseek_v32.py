@@ -74,6 +74,7 @@ class DeepSeekV32Program(PieceProgram):
 
     version = "deepseek-v3.2 1"
     markers = (*_DIALECT.markers, THINK, THINK_END)
+    special_tokens = (BOS, EOS, USER, ASSISTANT)
     roles = _ROLES
     fields = frozenset(
         "role content reasoning_content tool_calls function name arguments response_format prefix type text "

@@ -117,6 +117,7 @@ class _Options(NamedTuple):
 class DeepSeekV4Program(PieceProgram):
     """The format of DeepSeek V4, or of V4.1."""
 
+    special_tokens = (BOS, EOS, USER, ASSISTANT)
     roles = _ROLES
     fields = frozenset(
         "role content reasoning_content tool_calls function name arguments id tool_call_id task wo_eos response_format "

@@ -45,6 +45,7 @@ class HarmonyProgram(PieceProgram):
 
     version = "harmony 1"
     markers = ("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>")
+    special_tokens = markers
     roles = _ROLES
     fields = frozenset("role content reasoning_content tool_calls function arguments name tool_call_id".split())
     options = OPTION_NAMES

@@ -55,6 +55,7 @@ class InklingProgram(PieceProgram):
         *(f"<|content_{kind}|>" for kind in _KINDS),
         *("<|end_message|>", "<|audio_end|>"),
     )
+    special_tokens = markers
     roles = frozenset(_ROLES)
     fields = frozenset(
         "role content reasoning_content tool_calls function arguments name id tool_call_id tools".split()

@@ -41,6 +41,8 @@ class PieceProgram(abc.ABC):
     """The fields with values that change the format."""
     reads_time: ClassVar[bool] = False
     """True if the format writes the date."""
+    special_tokens: ClassVar[tuple[str, ...]]
+    """The special tokens that the vocabulary of each model of the format has."""
     tested: ClassVar[frozenset[str]] = frozenset()
     """The texts that the format searches for in message texts, beside roles."""
 
