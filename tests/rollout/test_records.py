@@ -122,14 +122,14 @@ def test_values_that_are_not_json_data_are_an_error(renderer: ChatRenderer, extr
 
 @pytest.mark.parametrize("name", ["prompts", "turns", "rollouts", "options", "count"])
 def test_a_record_without_a_part_is_damaged(renderer: ChatRenderer, name: str) -> None:
-    record = to_record(rollout_of(renderer, TEXTS[0]))
+    record = json.loads(json.dumps(to_record(rollout_of(renderer, TEXTS[0]))))
     del record[name]
     with pytest.raises(KeyError):
         from_record(record, RecordedRollout)
 
 
 def test_a_turn_with_too_few_logprobs_is_damaged(renderer: ChatRenderer) -> None:
-    record = to_record(rollout_of(renderer, TEXTS[0]))
+    record = json.loads(json.dumps(to_record(rollout_of(renderer, TEXTS[0]))))
     record["turns"][0]["completion"]["logprobs"].pop()
     with pytest.raises(ValueError, match="turn 0 has"):
         from_record(record, RecordedRollout)

@@ -6,23 +6,13 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from renderers.bridging.refusal import BridgeReason, BridgeRefusal
-from renderers.client.completion import Completion, WeightVersion
-from renderers.core.completions import (
-    CalledTool,
-    CompletionState,
-    ParsedPart,
-    ParsedResponse,
-    ParsedToolCall,
-    ReasoningState,
-    Region,
-    SkippedText,
-    ToolCallParseStatus,
-)
+from renderers.client.completion import Completion
+from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_data
 from renderers.rollout.position import Position, RolloutOptions
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
+from renderers.rollout.typed_json import read_typed
 
 if TYPE_CHECKING:
     from renderers.rollout.recorded import RecordedRollout
@@ -74,10 +64,10 @@ def from_record(record: Mapping[str, Any], create: Callable[..., R]) -> R:
     Raises:
         KeyError, TypeError, ValueError, IndexError, AttributeError: The record is damaged.
     """
-    prompts = [_read_prompt(prompt) for prompt in record["prompts"]]
+    prompts = [read_typed(Prompt, prompt) for prompt in record["prompts"]]
     turns = [_read_turn(number, turn, prompts) for number, turn in enumerate(record["turns"])]
     trajectory = Trajectory(turns, record["count"])
-    options = RolloutOptions(**{**record["options"], "stop_token_ids": tuple(record["options"]["stop_token_ids"])})
+    options = read_typed(RolloutOptions, record["options"])
     made: dict[int, R] = {}
     for state in record["rollouts"]:
         *parents, number = state["lineage"]
@@ -92,25 +82,17 @@ def from_record(record: Mapping[str, Any], create: Callable[..., R]) -> R:
 
 
 def _prompt_record(prompt: Prompt) -> JsonObject:
-    return {
-        "parent": prompt.parent,
-        "messages": list(prompt.messages),
-        "token_ids": prompt.token_ids,
-        "start": prompt.start,
-        "refusal": None if prompt.refusal is None else dataclasses.asdict(prompt.refusal),
-    }
+    refusal = None if prompt.refusal is None else dataclasses.asdict(prompt.refusal)
+    return {**_fields_of(prompt), "messages": list(prompt.messages), "refusal": refusal}
 
 
-def _read_prompt(record: JsonObject) -> Prompt:
-    refusal = record["refusal"]
-    if refusal is not None:
-        refusal = BridgeRefusal(BridgeReason(refusal["reason"]), refusal["detail"])
-    return Prompt(**{**record, "messages": tuple(record["messages"]), "refusal": refusal})
+def _fields_of(value: Prompt | Completion) -> JsonObject:
+    """Return the fields of a dataclass. `dataclasses.asdict` would copy every token id."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def _turn_record(turn: Turn, prompt: int) -> JsonObject:
-    fields = {field.name: getattr(turn.completion, field.name) for field in dataclasses.fields(turn.completion)}
-    completion = {name: value for name, value in fields.items() if value is not None}
+    completion = {name: value for name, value in _fields_of(turn.completion).items() if value is not None}
     return {
         "rollout": turn.rollout,
         "prompt": prompt,
@@ -121,41 +103,17 @@ def _turn_record(turn: Turn, prompt: int) -> JsonObject:
 
 
 def _read_turn(number: int, record: JsonObject, prompts: Sequence[Prompt]) -> Turn:
-    completion = {"finish_reason": None, **record["completion"]}
-    versions = tuple(WeightVersion(*version) for version in completion["weight_versions"])
     turn = Turn(
         number=number,
         rollout=record["rollout"],
         prompt=prompts[record["prompt"]],
-        completion=Completion(**{**completion, "weight_versions": versions}),
-        parsed=_read_parsed(record["parsed"]),
+        completion=read_typed(Completion, {"finish_reason": None, **record["completion"]}),
+        parsed=read_typed(ParsedResponse, record["parsed"]),
         message=record["message"],
     )
     if len(turn.token_ids) != len(turn.logprobs):
         raise ValueError(f"turn {number} has {len(turn.token_ids)} ids and {len(turn.logprobs)} logprobs")
     return turn
-
-
-def _read_parsed(record: JsonObject) -> ParsedResponse:
-    state = record["state"]
-    read = {
-        "tool_calls": [_read_call(call) for call in record["tool_calls"]],
-        "skipped": tuple(SkippedText(*text) for text in record["skipped"]),
-        "parts": tuple(ParsedPart(Region(region), start, end) for region, start, end in record["parts"]),
-        "state": CompletionState(
-            Region(state["region"]),
-            state["stop_token_id"],
-            tuple(CalledTool(*call) for call in state["calls"]),
-            ReasoningState(state["reasoning"]),
-        ),
-    }
-    return ParsedResponse(**{**record, **read})
-
-
-def _read_call(record: JsonObject) -> ParsedToolCall:
-    span = record["token_span"]
-    read = {"token_span": None if span is None else tuple(span), "status": ToolCallParseStatus(record["status"])}
-    return ParsedToolCall(**{**record, **read})
 
 
 def _rollout_record(rollout: RecordedRollout, prompt: int) -> JsonObject:
