@@ -160,7 +160,7 @@ FAULTS_IN_A_STREAM: list[tuple[Reply, type[EngineError], str]] = [
     ),
     (Reply([7, 8, 9], events=1, reset=True), EngineDisconnectedError, "the connection was lost"),
     (Reply([7, 8, 9], event_delay=5), EngineTimeoutError, "no response within"),
-    (Reply([7, 8], choice={"logprobs": None}), MalformedGenerateResponseError, "token count"),
+    (Reply([7, 8], choice={"logprobs": None}), MalformedGenerateResponseError, "must be an object, not None"),
     (Reply([7, 8], [-0.5, float("nan")]), MalformedGenerateResponseError, "must be finite"),
     (Reply(raw=b"data: {\n\n"), MalformedGenerateResponseError, "must be JSON"),
     (Reply(raw=b"data: 3\n\n"), MalformedGenerateResponseError, "must be an object"),

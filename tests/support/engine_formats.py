@@ -107,7 +107,87 @@ def _vllm_events(body: Mapping[str, Any], reply: Reply, *, old: bool) -> list[di
     return events
 
 
+def _sglang_event(body: Mapping[str, Any], reply: Reply, start: int, end: int) -> dict[str, Any]:
+    """Return a response with the tokens from `start` to `end`. Counts are those of all tokens so far."""
+    is_last = end >= len(reply.token_ids)
+    reasons = {"length": {"type": "length", "length": end}, "abort": {"type": "abort", "message": reply.message}}
+    finish = reasons.get(reply.finish_reason, {"type": reply.finish_reason, "matched": None})
+    entries = [
+        [logprob, token_id, None] for token_id, logprob in zip(reply.token_ids, reply.logprob_list(), strict=False)
+    ]
+    meta: dict[str, Any] = {
+        "id": "scripted",
+        "finish_reason": finish if is_last else None,
+        "prompt_tokens": len(body["input_ids"]),
+        "completion_tokens": end,
+        "cached_tokens": 0,
+        "weight_version": "default",
+        "input_token_logprobs": [],
+        "output_token_logprobs": entries[start:end],
+    }
+    if reply.top is not None:
+        rows = [[[logprob, token_id, None] for token_id, logprob in row.items()] for row in reply.top]
+        meta["output_top_logprobs"] = rows[start:end]
+    event = {"text": "", "output_ids": list(reply.token_ids[start:end]), "meta_info": meta}
+    if is_last:
+        meta |= reply.choice
+        event |= reply.payload
+    return event
+
+
+def _sglang_whole(body: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
+    return _sglang_event(body, reply, 0, len(reply.token_ids))
+
+
+def _sglang_events(body: Mapping[str, Any], reply: Reply, *, incremental: bool) -> list[dict[str, Any]]:
+    return [_sglang_event(body, reply, start if incremental else 0, end) for start, end in _chunks(reply)]
+
+
+def _completions_choice(reply: Reply, start: int, end: int) -> dict[str, Any]:
+    is_last = end >= len(reply.token_ids)
+    logprobs = reply.logprob_list()[start : None if is_last else end]
+    tops = [{f"token_id:{token_id}": logprob for token_id, logprob in row.items()} for row in reply.top or ()]
+    return {
+        "index": 0,
+        "text": "",
+        "logprobs": {
+            "tokens": [f"token_id:{token_id}" for token_id in reply.token_ids[start:end]],
+            "token_logprobs": logprobs,
+            "top_logprobs": tops[start:end],
+            "text_offset": [0] * (end - start),
+        },
+        "finish_reason": reply.finish_reason if is_last else None,
+        "stop_reason": None,
+        "token_ids": list(reply.token_ids[start:end]),
+        "prompt_logprobs": None,
+    }
+
+
+def _completions_whole(body: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
+    choice = {**_completions_choice(reply, 0, len(reply.token_ids)), "prompt_token_ids": body["prompt"], **reply.choice}
+    usage = _usage(len(body["prompt"]), len(reply.token_ids))
+    head = {"id": "cmpl-scripted", "object": "text_completion", "created": 1794767444, "model": body["model"]}
+    return {**head, "choices": [choice], "usage": usage, **reply.payload}
+
+
+def _completions_events(body: Mapping[str, Any], reply: Reply) -> list[dict[str, Any]]:
+    head = {"id": "cmpl-scripted", "object": "text_completion", "created": 1794767444, "model": body["model"]}
+    chunks = _chunks(reply)
+    events = []
+    for start, end in chunks:
+        extra = reply.choice if end == chunks[-1][1] else {}
+        first = {"prompt_token_ids": body["prompt"]} if start == 0 else {}
+        events.append({**head, "choices": [{**_completions_choice(reply, start, end), **first, **extra}]})
+    events.append({**head, "choices": [], "usage": _usage(len(body["prompt"]), len(reply.token_ids))})
+    return events
+
+
 FORMATS = {
+    "sglang": _Format("/generate", _sglang_whole, lambda body, reply: _sglang_events(body, reply, incremental=False)),
+    "sglang-incremental": _Format(
+        "/generate", _sglang_whole, lambda body, reply: _sglang_events(body, reply, incremental=True)
+    ),
+    "completions": _Format("/v1/completions", _completions_whole, _completions_events),
     "vllm-0.31": _Format(
         "/inference/v1/generate",
         lambda body, reply: _vllm_whole(body, reply, old=True),

@@ -85,7 +85,7 @@ class ScriptedServer:
         self,
         script: Iterable[Reply] | Script,
         *,
-        formats: Iterable[str] = ("vllm-0.32",),
+        formats: Iterable[str] = ("vllm-0.32", "sglang", "completions"),
         model: str = "test-model",
         max_model_len: int | None = 4096,
         owned_by: str = "vllm",

@@ -99,6 +99,17 @@ def check_count(ids: list[int], logprobs: list[Any]) -> None:
         )
 
 
+def check_completion_tokens(usage: Any, ids: list[int]) -> None:
+    """Check that all sampled tokens were returned, if the engine counts them.
+
+    Raises:
+        MalformedGenerateResponseError: The engine sampled more or fewer tokens.
+    """
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    if type(count) is int and count != len(ids):
+        raise MalformedGenerateResponseError(f"the engine counts {count} completion tokens, and returned {len(ids)}")
+
+
 def read_entry_id(entry: Mapping[str, Any]) -> int | None:
     """Return the id of a logprob entry: `token_id`, or `token` in the form `token_id:N`. None if there is none.
 

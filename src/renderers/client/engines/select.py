@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from renderers.client.engines.base import InferenceEngine
+from renderers.client.engines.openai_completions import OpenAICompletionsEngine
+from renderers.client.engines.sglang import SglangEngine
 from renderers.client.engines.vllm import VllmEngine
 from renderers.core.text import describe_type
 
 __all__ = ["ENGINES", "engine_of_server", "find_engine"]
 
-ENGINES: dict[str, InferenceEngine] = {engine.name: engine for engine in (VllmEngine(),)}
+_ALL: tuple[InferenceEngine, ...] = (VllmEngine(), SglangEngine(), OpenAICompletionsEngine())
+ENGINES = {engine.name: engine for engine in _ALL}
 """The engines by name."""
 
 

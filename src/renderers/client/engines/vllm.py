@@ -7,7 +7,9 @@ from typing import Any
 from renderers.client.compact_logprobs import read_compact_logprobs
 from renderers.client.completion import Completion
 from renderers.client.engines.base import CompletionReader, EngineRequest, SampleRequest
+from renderers.client.engines.deltas import DeltaReader
 from renderers.client.evidence import (
+    check_completion_tokens,
     check_count,
     read_entries,
     read_finish_reason,
@@ -19,7 +21,6 @@ from renderers.client.evidence import (
     read_weight_versions,
 )
 from renderers.client.response import parse_generate_response, read_choice
-from renderers.client.stream_events import check_finished, read_event
 from renderers.client.top_logprobs import EXTRA_CANDIDATES, check_sampled, read_candidates, select_top
 from renderers.core.jsontypes import JsonObject
 
@@ -68,41 +69,7 @@ class VllmEngine:
 
     def open_stream(self, request: SampleRequest) -> CompletionReader:
         """Return a reader for the events of the response to a request with `stream`."""
-        return _VllmReader(request)
-
-
-class _VllmReader:
-    """Joins the events of a stream, each with the tokens after those of the last one, to one response."""
-
-    def __init__(self, request: SampleRequest) -> None:
-        self._request = request
-        self._payload: JsonObject = {}
-        self._choice: JsonObject = {"token_ids": [], "logprobs": {"content": []}}
-
-    def feed(self, data: str) -> list[int]:
-        """Return the ids that an event adds."""
-        event = read_event(data)
-        choices = read_list(event.pop("choices", None), name="choices")
-        self._payload |= {name: value for name, value in event.items() if value is not None}
-        if not choices:
-            return []
-        choice = read_choice({"choices": choices})
-        joined = self._choice
-        ids = read_ids(choice.pop("token_ids", None) or [], name="choice.token_ids")
-        logprobs = choice.pop("logprobs", None)
-        if logprobs is not None:
-            content = read_object(logprobs, name="choice.logprobs").get("content") or []
-            joined["logprobs"]["content"] += read_list(content, name="choice.logprobs.content")
-        if isinstance(choice.get("sampling_mask"), list):
-            joined["sampling_mask"] = joined.get("sampling_mask", []) + choice.pop("sampling_mask")
-        joined["token_ids"] += ids
-        joined |= {name: value for name, value in choice.items() if value is not None}
-        return ids
-
-    def close(self) -> Completion:
-        """Return the completion of all events."""
-        check_finished(self._choice.get("finish_reason"), len(self._choice["token_ids"]))
-        return _read_completion({**self._payload, "choices": [self._choice]}, self._request)
+        return DeltaReader(lambda payload: _read_completion(payload, request))
 
 
 def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
@@ -115,6 +82,7 @@ def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
     if rows is not None and request.top_logprobs:
         check_sampled(rows, ids, logprobs, name="choice.logprobs")
         top = select_top(rows, wanted=request.top_logprobs, masks=masks, name="choice.logprobs")
+    check_completion_tokens(payload.get("usage"), ids)
     prompt_ids = payload.get("prompt_token_ids")
     others = {**payload, **choice}
     return Completion(

@@ -1,0 +1,87 @@
+"""The context length is looked up once for each server and model, and the table has a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from renderers.client import _max_prompt_len_cache
+from renderers.client import context_length as context_length_module
+from renderers.client.context_length import context_lengths, find_context_length, look_up_context_length
+
+
+@pytest.fixture(autouse=True)
+def _empty_table() -> None:
+    context_lengths.clear()
+
+
+def test_callers_at_the_same_time_share_a_lookup() -> None:
+    calls = 0
+
+    async def get_models() -> Any:
+        nonlocal calls
+        calls += 1
+        await asyncio.sleep(0.01)
+        return {"data": [{"id": "m", "max_model_len": 9}]}
+
+    async def call() -> list[int | None]:
+        return await asyncio.gather(*(look_up_context_length("http://a", "m", get_models) for _ in range(50)))
+
+    assert asyncio.run(call()) == [9] * 50
+    assert asyncio.run(look_up_context_length("http://a", "m", get_models)) == 9
+    assert calls == 1
+    assert _max_prompt_len_cache == {("http://a", "m"): 9}
+
+
+def test_a_caller_that_is_cancelled_does_not_cancel_the_others() -> None:
+    async def get_models() -> Any:
+        await asyncio.sleep(0.01)
+        return {"data": [{"id": "m", "max_model_len": 9}]}
+
+    async def call() -> int | None:
+        first = asyncio.ensure_future(look_up_context_length("http://a", "m", get_models))
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(look_up_context_length("http://a", "m", get_models))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await second
+
+    assert asyncio.run(call()) == 9
+
+
+def test_the_table_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context_length_module, "_KEEP", 3)
+
+    async def get_models() -> Any:
+        return {"data": []}
+
+    async def call() -> None:
+        for number in range(5):
+            await look_up_context_length("http://a", str(number), get_models)
+
+    asyncio.run(call())
+    assert [model for _, model in context_lengths] == ["2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "model", "length"),
+    [
+        ({"data": [{"id": "a", "max_model_len": 4}, {"id": "b", "max_model_len": 5}]}, "b", 5),
+        ({"data": [{"id": "a", "max_model_len": 4}]}, None, 4),
+        ({"data": [{"id": "a", "max_model_len": 4}]}, "other", None),
+        ({"data": [{"id": "a"}]}, "a", None),
+        ({"data": [{"id": "a", "max_model_len": True}]}, "a", None),
+        ({"data": [{"id": "a", "max_model_len": 0}]}, "a", None),
+        ({"data": ["a"]}, "a", None),
+    ],
+)
+def test_the_length_of_the_model_is_found(payload: Any, model: str | None, length: int | None) -> None:
+    assert find_context_length(payload, model) == length
+
+
+@pytest.mark.parametrize("payload", [None, "text", [], {}, {"data": {}}])
+def test_another_response_is_an_error(payload: Any) -> None:
+    with pytest.raises(TypeError, match="/v1/models must respond"):
+        find_context_length(payload, "m")
