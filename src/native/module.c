@@ -58,11 +58,11 @@ static PyMethodDef methods[] = {
     {"written_fields", native_written_fields, METH_VARARGS,
      "written_fields(pieces, types): the set of owners with text in an output.\n\n"
      "`types` are those of texts of one field, of texts of several fields, and of safe texts."},
-    {"writes_all", native_writes_all, METH_VARARGS,
-     "writes_all(pieces, messages, items, with_reasoning, types, words): True if an output has text of every field of\n"
-     "messages and of every item. False if it has not, or if Python has to decide.\n\n"
-     "`items` are pairs of a name and a value. `types` are those of `written_fields`. `words` are the names of attributes\n"
-     "and keys, as in `renderers.templating.scopes`."},
+    {"may_lose", native_may_lose, METH_VARARGS,
+     "may_lose(pieces, messages, items, kinds, types, words): False if an output has text of every field of messages\n"
+     "and of every item that is of some kinds. True may be a false alarm.\n\n"
+     "`items` are pairs of a kind and a value. `types` are those of `written_fields`. `words` are the names of attributes\n"
+     "and keys, as in `renderers.rendering.loss_check`."},
     {NULL, NULL, 0, NULL},
 };
 

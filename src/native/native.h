@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 9 /* increased with every change of an interface */
+#define VERSION 10 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
@@ -28,7 +28,7 @@ PyObject *native_split_text(PyObject *module, PyObject *args);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
 PyObject *native_written_fields(PyObject *module, PyObject *args);
-PyObject *native_writes_all(PyObject *module, PyObject *args);
+PyObject *native_may_lose(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Return a new instance of a subclass of tuple, with items to be set. No Python code runs. */

@@ -369,10 +369,10 @@ def test_parts_are_merged_alike_in_c_and_in_python(parts: list[Any], message: in
 @given(STEPS)
 def test_written_fields_are_found_alike_in_c_and_in_python(steps: list[Any]) -> None:
     pieces, _ = output_of(steps)
-    fields = native.written_fields(pieces, scopes._TEXT_TYPES)
-    assert fields == scopes._collect_fields(pieces, scopes._TEXT_TYPES)
+    fields = native.written_fields(pieces, scopes.TEXT_TYPES)
+    assert fields == scopes._collect_fields(pieces, scopes.TEXT_TYPES)
     with pytest.raises(TypeError):
-        native.written_fields(tuple(pieces), scopes._TEXT_TYPES)  # type: ignore[arg-type]
+        native.written_fields(tuple(pieces), scopes.TEXT_TYPES)  # type: ignore[arg-type]
 
 
 @needs_c
@@ -381,7 +381,7 @@ def test_runs_of_other_shapes_are_refused_in_c(runs: Any) -> None:
     text = str.__new__(MixedText, "a")
     text._runs = runs
     with pytest.raises(TypeError):
-        native.written_fields([text], scopes._TEXT_TYPES)
+        native.written_fields([text], scopes.TEXT_TYPES)
 
 
 @needs_c

@@ -1,5 +1,5 @@
 from array import array
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 _Match = TypeVar("_Match", bound=tuple[int, int, str])
@@ -55,11 +55,11 @@ def output_parts(
     pieces: list[str], root: object, types: tuple[type, type, type], /
 ) -> tuple[list[int], list[Any], list[int], int]: ...
 def written_fields(pieces: list[str], types: tuple[type, type, type], /) -> set[_Owner]: ...
-def writes_all(
+def may_lose(
     pieces: list[str],
     messages: list[dict[str, Any]],
     items: tuple[tuple[str, Any], ...],
-    with_reasoning: bool,
+    kinds: Container[str],
     types: tuple[type, type, type],
     words: tuple[str, ...],
     /,

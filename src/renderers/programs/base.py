@@ -16,6 +16,7 @@ from renderers.core.lazy import lazy
 from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.spans import Path, Trace, written_fields
 from renderers.errors import MessageError, TemplateRefusalError, TemplateRunError
+from renderers.templating.scopes import written_fields as fields_in
 
 REJECTIONS = (MessageError, TemplateRefusalError, TemplateRunError)
 """The errors of a program that does not accept some messages. Probes expect them."""
@@ -29,15 +30,12 @@ class ProgramRun:
     messages: Sequence[JsonObject]
     """The messages in the format that the program read. Paths in the trace refer to these."""
     compute_trace: Callable[[], Trace]
-    find_written: Callable[[], Collection[tuple[int, Path]]] | None = None
-    """Returns the fields with text in the output, as messages and paths. None if they are taken from the trace."""
-    writes_all: Callable[..., bool] | None = None
-    """Returns True if every message field has text in the output, False if this is not known. See `TemplateRun`.
-    None if there is no quick way to find out."""
+    pieces: list[str] | None = None
+    """The output of a chat template: texts with owners. None if owners are taken from the trace."""
 
     def written(self) -> Collection[tuple[int, Path]]:
         """Return the fields with text in the output, as messages and paths. No trace is needed for a template."""
-        return written_fields(self.trace) if self.find_written is None else self.find_written()
+        return written_fields(self.trace) if self.pieces is None else fields_in(self.pieces)
 
     @lazy
     def trace(self) -> Trace:

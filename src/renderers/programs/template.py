@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from renderers.core.jsontypes import Arguments, JsonObject, exact_key
 from renderers.core.lazy import lazy
 from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.options import NoneContent
-from renderers.core.spans import written_fields
 from renderers.core.text import digest_of
 from renderers.programs.adapt import InputAdapter
 from renderers.programs.base import REJECTIONS, ProgramRun
@@ -79,8 +77,8 @@ class TemplateProgram:
             alone = run_lone_system(lambda given: run_chat(self.template, given, **options), adapted)
             if alone is None:
                 raise
-            return ProgramRun(alone.text, adapted, lambda: alone, functools.partial(written_fields, alone))
-        return ProgramRun(trace.text, adapted, lambda: trace, trace.written_fields, trace.writes_all)
+            return ProgramRun(alone.text, adapted, lambda: alone)
+        return ProgramRun(trace.text, adapted, lambda: trace, trace.pieces)
 
     @lazy
     def _reads_declarations(self) -> bool:

@@ -3,121 +3,207 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from renderers.core.channels import RESULT_ROLES
 from renderers.core.jsontypes import JsonObject
 from renderers.core.losses import LossKind
+from renderers.core.messages import REASONING_NAMES
+from renderers.core.native import COMPILED, native
 from renderers.core.spans import Path
-from renderers.rendering.input_fields import KNOWN_ROLES, has_text, is_empty_object, is_word_in
+from renderers.programs.base import ProgramRun
+from renderers.templating.scopes import TEXT_TYPES, field_texts
 
-Written = Collection[tuple[int, Path]]
-"""The fields with text in the output of a run, as messages and paths."""
+Items = tuple[tuple[LossKind, Sequence[Any] | None], ...]
+"""The tools and the documents, each with the kind of its losses."""
 
-_CONTENT, _NAME = ("content",), ("name",)
-_FIRST_KEY = re.compile(r'\s*\{\s*"([^"\\]*)"')
-"""The first key of an object in JSON, if it has no escapes."""
-_REASONING = (("reasoning_content",), ("thinking",), ("reasoning",))
+_WORDS = (
+    *("_owner", "_runs", "role", "content", "name", "tool_calls", "function", "arguments"),
+    *("reasoning", "thinking", "reasoning_content", "type", "text", "tool", "function_call", "refusal"),
+    *("system", "developer", "user", "assistant", "id", "text_beside_calls"),
+)
+"""The names of attributes and keys that the C extension compares with, in its order."""
+_USUAL_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+_MOST = 64
+"""Calls and parts from this number on are not looked at."""
+_SPACE = " \t\n\v\f\r"
+_NO_ARGUMENTS = re.compile(rf"[{_SPACE}]*(?:\{{[{_SPACE}]*\}}[{_SPACE}]*)?")
+_WORD_CHARACTER = "[0-9A-Za-z_\x80-\U0010ffff]"
 
 
-def may_lose(
-    messages: Sequence[JsonObject],
-    items: Sequence[tuple[LossKind, Sequence[Any] | None]],
-    written: Written,
+def may_lose(run: ProgramRun, messages: list[JsonObject], items: Items, kinds: Container[LossKind]) -> bool:
+    """Return False if something was written of every field of some kinds. True may be a false alarm."""
+    if run.pieces is None:
+        text = run.trace.text
+        texts = (
+            ((message, path), text[start:end]) for start, end, message, path in run.trace.spans if path and start < end
+        )
+        return _may_lose_fields(texts, messages, items, kinds)
+    return check_pieces(run.pieces, messages, items, kinds, TEXT_TYPES, _WORDS)
+
+
+def _check_pieces(
+    pieces: list[str],
+    messages: list[JsonObject],
+    items: Items,
+    kinds: Container[LossKind],
+    _types: tuple[type, type, type],
+    _words: tuple[str, ...],
+) -> bool:
+    return _may_lose_fields(field_texts(pieces), messages, items, kinds)
+
+
+check_pieces = native.may_lose if COMPILED else _check_pieces
+
+
+def _may_lose_fields(
+    written: Iterable[tuple[tuple[int, Path], str]],
+    messages: list[JsonObject],
+    items: Items,
     kinds: Container[LossKind],
 ) -> bool:
-    """Return False if something was written of every field of some kinds. True may be a false alarm.
-
-    Fields are looked up at the paths that most templates write. `items` are the tools and the documents.
-    """
+    """Do the work of `may_lose`. `written` are the texts of fields in the output, with their owners."""
+    by_message: dict[int, _WrittenFields] = defaultdict(_WrittenFields)
+    written_items = set()
+    for (index, path), text in written:
+        if index >= 0:
+            by_message[index].add(path, text)
+        elif path:
+            written_items.add(path[0])
     called: set[str] = set()
     for index, message in enumerate(messages):
-        has_content = (index, _CONTENT) in written
-        # Most messages have a role and a content only.
-        if has_content and len(message) == 2:
-            continue
-        if _may_lose_message(index, message, written, kinds, has_content, called):
+        if not _MessageCheck(message, by_message[index], kinds, called).writes_all():
             return True
-    for kind, values in items:  # noqa: SIM110 - a generator takes longer
-        if values and kind in kinds and not _writes_items(kind, written):
+    return any(values and kind not in written_items and kind in kinds for kind, values in items)
+
+
+@dataclass(slots=True)
+class _WrittenFields:
+    """The fields of a message that were written. Calls and parts are numbers."""
+
+    names: set[int] = field(default_factory=set)
+    arguments: set[int] = field(default_factory=set)
+    ids: set[int] = field(default_factory=set)
+    parts: set[int] = field(default_factory=set)
+    content: bool = False
+    content_size: int = 0
+    """The length of the longest text of the content as a whole, without white space around it."""
+    reasoning: bool = False
+    name: bool = False
+
+    def add(self, path: Path, text: str) -> None:
+        """Add a text of a field. Text of a message as a whole, with an empty path, does not count."""
+        key = path[0] if path else None
+        if key in REASONING_NAMES or (key == "content" and len(path) > 1 and path[-1] == "thinking"):
+            self.reasoning = True
+        elif key == "content":
+            self.content = True
+            if len(path) == 1:
+                self.content_size = max(self.content_size, len(text.strip(_SPACE)))
+            elif isinstance(path[1], int):
+                self.parts.add(path[1])
+        elif key == "tool_calls" and len(path) > 2 and isinstance(path[1], int):
+            inner = path[3:4] if path[2] == "function" else path[2:3]
+            if inner in _CALL_FIELDS:
+                getattr(self, _CALL_FIELDS[inner]).add(path[1])
+        elif key == "name":
+            self.name = True
+
+
+_CALL_FIELDS: dict[Path, str] = {("name",): "names", ("arguments",): "arguments", ("id",): "ids"}
+
+
+@dataclass(frozen=True, slots=True)
+class _MessageCheck:
+    message: JsonObject
+    written: _WrittenFields
+    kinds: Container[LossKind]
+    called: set[str]
+    """The names of the calls of earlier messages. Those of this message are added to it."""
+
+    def writes_all(self) -> bool:
+        """Return True if something was written of every field, or if a loss of it does not count."""
+        return all(self._writes_field(key, value) for key, value in self.message.items())
+
+    def _writes_field(self, key: str, value: Any) -> bool:
+        written, kinds = self.written, self.kinds
+        if key == "role":
+            return written.content or value in _USUAL_ROLES
+        if key == "content":
+            return self._writes_content(value)
+        if key == "tool_calls":
+            return value is None or (type(value) is list and self._writes_calls(value))
+        if key == "name":
+            if written.name or "name" not in kinds or _is_blank(value):
+                return True
+            return isinstance(value, str) and self.message.get("role") == "tool" and value in self.called
+        if key in REASONING_NAMES:
+            return "reasoning" not in kinds or self._writes_reasoning(value)
+        return key not in ("function_call", "refusal") or _is_blank(value)
+
+    def _writes_content(self, content: Any) -> bool:
+        if _is_blank(content):
             return True
-    return False
-
-
-def _may_lose_message(
-    index: int,
-    message: JsonObject,
-    written: Written,
-    kinds: Container[LossKind],
-    has_content: bool,
-    called: set[str],
-) -> bool:
-    """Check a message. Add the names of its calls to `called`."""
-    if message["role"] not in KNOWN_ROLES or message.get("function_call") or message.get("refusal"):
-        return True
-    calls = message.get("tool_calls")
-    calls_lost = _may_lose_calls(index, calls or (), written, called)
-    if calls_lost and ("tool_calls" in kinds or "name" in kinds):
-        return True
-    if not has_content:
-        content = message.get("content")
-        if type(content) is list:
-            return not _writes_parts(index, content, written)
-        if content and not (type(content) is str and content.isspace()):
-            return not calls or calls_lost or "text_beside_calls" in kinds
-    name = message.get("name")
-    if name and "name" in kinds and (index, _NAME) not in written:
-        return name not in called or message["role"] not in RESULT_ROLES
-    if "reasoning" in kinds and message.get("reasoning_content"):
-        return not any((index, path) in written for path in _REASONING)
-    return False
-
-
-def _may_lose_calls(index: int, calls: Sequence[JsonObject], written: Written, called: set[str]) -> bool:
-    for number, call in enumerate(calls):
-        function = call.get("function")
-        if type(function) is not dict:
+        is_ignored = (
+            bool(self.written.names)
+            and "text_beside_calls" not in self.kinds
+            and "reasoning" not in self.kinds
+            and self.message.get("role") == "assistant"
+        )
+        if isinstance(content, str):
+            return self.written.content or is_ignored
+        if type(content) is not list:
+            return False
+        for part in content:
+            if type(part) is not dict or part.get("type") != "text" or not isinstance(part.get("text"), str):
+                return False
+        texts = [part["text"] for part in content]
+        # A program may write the joined text of all parts.
+        if is_ignored or self.written.content_size >= len("".join(texts).strip(_SPACE)):
             return True
-        name, arguments = function["name"], function.get("arguments")
-        called.add(name)
-        if (index, ("tool_calls", number, "function", "name")) not in written and not (
-            (index, ("tool_calls", number, "id")) in written and is_word_in(name, call.get("id"))
-        ):
+        numbers = [number for number, text in enumerate(texts) if not _is_blank(text)]
+        return all(number in self.written.parts and number < _MOST for number in numbers) or (
+            len(texts) == 1 and self.written.content
+        )
+
+    def _writes_calls(self, calls: list[Any]) -> bool:
+        return len(calls) <= _MOST and all(self._writes_call(call, number) for number, call in enumerate(calls))
+
+    def _writes_call(self, call: Any, number: int) -> bool:
+        function = call.get("function") if type(call) is dict else None
+        if type(function) is not dict or not isinstance(function.get("name"), str):
+            return False
+        name = function["name"]
+        self.called.add(name)
+        written = self.written
+        has_name, has_arguments, has_id = (
+            number in numbers for numbers in (written.names, written.arguments, written.ids)
+        )
+        is_known = has_name or (has_id and _is_word_in(name, call.get("id")))
+        if not is_known and ("name" in self.kinds or not (has_arguments or has_id)):
+            return False
+        if has_arguments or (has_name and "tool_calls" not in self.kinds):
             return True
-        if arguments and not _writes_arguments(index, number, arguments, written):
+        arguments = function.get("arguments")
+        return _NO_ARGUMENTS.fullmatch(arguments) is not None if isinstance(arguments, str) else not arguments
+
+    def _writes_reasoning(self, reasoning: Any) -> bool:
+        """Return True if reasoning was written, and the message has no other reasoning under another name."""
+        if _is_blank(reasoning):
             return True
-    return False
+        if not self.written.reasoning or not isinstance(reasoning, str):
+            return False
+        others = (self.message.get(key) for key in REASONING_NAMES)
+        return all(_is_blank(other) or other == reasoning for other in others)
 
 
-def _writes_arguments(index: int, number: int, arguments: Any, written: Written) -> bool:
-    """Return True if something was written of the arguments of a call, judged by the first of them."""
-    if (index, ("tool_calls", number, "function", "arguments")) in written:
-        return True
-    first: str | None = None
-    if type(arguments) is dict:
-        first = next(iter(arguments))
-    elif type(arguments) is str:
-        key = _FIRST_KEY.match(arguments)
-        if key is None:
-            return is_empty_object(arguments) or not has_text(arguments)
-        first = key[1]
-    return (index, ("tool_calls", number, "function", "arguments", first)) in written
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip(_SPACE))
 
 
-def _writes_parts(index: int, parts: Sequence[Any], written: Written) -> bool:
-    """Return True if content consists of text parts, and something was written of them."""
-    if not all(type(part) is dict and part.get("type") == "text" for part in parts):
-        return False
-    return any((index, ("content", number, "text")) in written for number in range(len(parts)))
-
-
-def _writes_items(name: LossKind, written: Written) -> bool:
-    """Return True if something was written of a list, judged by its first item."""
-    return (
-        (-1, (name, 0)) in written
-        or (-1, (name, 0, "function")) in written
-        or (-1, (name, 0, "function", "name")) in written
-        or (-1, (name, 0, "name")) in written
-        or (-1, (name,)) in written
-    )
+def _is_word_in(name: str, text: Any) -> bool:
+    """Return True if a text contains a name as a word. All characters beyond ASCII count as letters."""
+    pattern = rf"(?<!{_WORD_CHARACTER}){re.escape(name)}(?!{_WORD_CHARACTER})"
+    return bool(name) and isinstance(text, str) and name in text and re.search(pattern, text) is not None

@@ -61,10 +61,7 @@ class LossReporter:
         actions = self._actions
         if not actions:
             return
-        items, run = () if first else text.items, text.run
-        if run.writes_all is not None and run.writes_all(text.messages, items, with_reasoning="reasoning" in actions):
-            return
-        if not may_lose(text.messages, items, run.written(), actions):
+        if not may_lose(text.run, text.messages, () if first else text.items, actions):
             return
         finder = text.loss_finder(first=first)
         cut = len(text.messages) - 1 - first if is_cut else None

@@ -67,15 +67,14 @@ class LossFinder:
         losses: list[Loss] = []
         for index in range(self.first, len(self.messages)):
             message = self.messages[index]
-            if (index, CONTENT) in written and message.keys() <= _PLAIN_KEYS:
+            if (index, CONTENT) in written and message.keys() <= _PLAIN_KEYS and type(message["content"]) is str:
                 continue
             fields = self._fields(index)
-            lost = [_LostField(field, field.path, "all") for field in fields if not self._is_written(index, field)]
-            losses += dict.fromkeys(self._losses_of(index, fields, lost))
+            losses += dict.fromkeys(self._losses_of(index, fields, list(self._unwritten_fields(index, fields))))
         for kind, items in self.items:
             if items and (-1, (kind,)) not in written:
                 losses.append(Loss(kind, None, (kind,), "all"))
-        return [loss for loss in losses if loss.kind in kinds]
+        return [loss for loss in losses if loss.kind in kinds and loss.amount == "all"]
 
     def losses(self) -> list[Loss]:
         """Return all losses in order: those of tools and documents, then those of messages."""
@@ -178,6 +177,41 @@ class LossFinder:
     @lazy
     def _written_names(self) -> frozenset[tuple[int, FieldName]]:
         return frozenset((message, name_of(path)) for message, path in self.run.written())
+
+    def _unwritten_fields(self, index: int, fields: Sequence[InputField]) -> Iterator[_LostField]:
+        """Yield the fields of a message of which nothing was written.
+
+        Several fields of one name, such as the parts of content, are compared with the written text, unless each has
+        text of its own.
+        """
+        sizes = Counter(field.name for field in fields)
+        shared = {field.name for field in fields if sizes[field.name] > 1 and not self._has_own_text(index, field.path)}
+        lost = self._lost_fields(index, fields) if shared else ()
+        gone = [part.field for part in lost if part.amount == "all" and part.path == part.field.path]
+        for field in fields:
+            if field in gone if field.name in shared else not self._is_written(index, field):
+                yield _LostField(field, field.path, "all")
+
+    def _has_own_text(self, index: int, path: Path) -> bool:
+        """Return True if text was written of a part of the caller's message, and of no other part.
+
+        A program may read another list of parts, or their joined text. Then the paths are not the caller's.
+        """
+        key = str(path[0])
+        given, read = self.messages[index].get(key), self.run.messages[index].get(key)
+        if isinstance(given, list) and not (isinstance(read, list) and len(read) == len(given)):
+            return False
+        return (index, path) in self._written_paths
+
+    @lazy
+    def _written_paths(self) -> frozenset[tuple[int, Path]]:
+        """The paths of fields and of parts of content with text. A thinking part may be one that a program added."""
+        paths = [
+            (message, path)
+            for message, path in self.run.written()
+            if path[:1] != ("content",) or path[-1] != "thinking"
+        ]
+        return frozenset((message, path[:size]) for message, path in paths for size in (1, 2))
 
     def _is_written(self, index: int, field: InputField) -> bool:
         """Return True if any text of a field was written, or text that belongs to a container of the field."""

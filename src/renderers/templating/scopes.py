@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from renderers.core.jsontypes import JsonObject
 from renderers.core.native import COMPILED, native
 from renderers.core.spans import Span
 from renderers.templating.values import (
@@ -182,41 +181,27 @@ def written_fields(pieces: list[str]) -> set[Owner]:
 
     The path is empty for text that belongs to a message as a whole, such as its JSON.
     """
-    return collect_fields(pieces, _TEXT_TYPES)
+    return collect_fields(pieces, TEXT_TYPES)
 
 
 def _collect_fields(pieces: list[str], _: tuple[type, type, type]) -> set[Owner]:
-    fields: set[Owner] = set()
+    return {owner for owner, _ in field_texts(pieces)}
+
+
+def field_texts(pieces: Iterable[str]) -> Iterator[tuple[Owner, str]]:
+    """Yield each text of a field in the output, with its owner."""
     for piece in pieces:
         if piece.__class__ is FieldText or piece.__class__ is MixedText or piece.__class__ is SafeText:
             start = 0
             for end, owner in runs_of(piece):
                 if owner.__class__ is tuple and start < end:
-                    fields.add(owner)
+                    yield owner, str(piece)[start:end]
                 start = end
-    return fields
 
 
-_TEXT_TYPES = (FieldText, MixedText, SafeText)
+TEXT_TYPES = (FieldText, MixedText, SafeText)
+"""The types of texts with owners."""
 collect_fields = native.written_fields if COMPILED else _collect_fields
-
-
-_WORDS = (
-    *("_owner", "_runs", "role", "content", "name", "tool_calls", "function", "arguments"),
-    *("reasoning", "thinking", "reasoning_content", "type", "text", "tool", "function_call", "refusal"),
-    *("system", "developer", "user", "assistant"),
-)
-"""The names of attributes and keys that the C extension compares with, in its order."""
-
-
-def writes_all(
-    pieces: list[str], messages: list[JsonObject], items: tuple[tuple[str, Any], ...], with_reasoning: bool
-) -> bool:
-    """Return True if an output has text of every field of the messages and of every item.
-
-    False if it has not, or if this cannot be decided quickly. Without the C extension it never can.
-    """
-    return COMPILED and native.writes_all(pieces, messages, items, with_reasoning, _TEXT_TYPES, _WORDS)
 
 
 def pieces_before(pieces: Iterable[str], end: int) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import jinja2
 
-from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.spans import Path, Span, Trace
 from renderers.core.text import describe_type
@@ -30,7 +29,7 @@ from renderers.templating.compiler import CompiledTemplate, compile_template
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
 from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError, protect
-from renderers.templating.scopes import pieces_before, root_scope, settle_spans, writes_all, written_fields
+from renderers.templating.scopes import pieces_before, root_scope, settle_spans, written_fields
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
 from renderers.templating.values import (
@@ -78,6 +77,12 @@ class TemplateRun(Trace):
         spans: tuple[Span, ...] = vars(self)["_compute_spans"]()
         return spans
 
+    @property
+    def pieces(self) -> list[str]:
+        """The texts of the output, with their owners."""
+        pieces: list[str] = vars(self)["_pieces"]
+        return pieces
+
     def written_fields(self) -> set[tuple[int, Path]]:
         """Return the fields with text in the output. No spans are computed for it.
 
@@ -88,19 +93,10 @@ class TemplateRun(Trace):
         >>> template.run([{"role": "user", "content": "Hi"}]).written_fields()
         {(0, ('content',))}
         """
-        return written_fields(vars(self)["_pieces"])
-
-    def writes_all(
-        self, messages: list[JsonObject], items: tuple[tuple[str, Any], ...], *, with_reasoning: bool
-    ) -> bool:
-        """Return True if something was written of every field of messages and every item. False if it is not known.
-
-        `items` are the tools and other arguments with their names. Reasoning counts only with `with_reasoning`.
-        """
-        return writes_all(vars(self)["_pieces"], messages, items, with_reasoning)
+        return written_fields(self.pieces)
 
     def truncate(self, end: int) -> TemplateRun:
-        pieces = pieces_before(vars(self)["_pieces"], end)
+        pieces = pieces_before(self.pieces, end)
         return TemplateRun(self.text[:end], lambda: super(TemplateRun, self).truncate(end).spans, pieces)
 
     def __reduce__(self) -> tuple[Any, ...]:
