@@ -242,6 +242,14 @@ def test_sampling_parameters_of_a_turn_take_precedence(renderer: ChatRenderer) -
     ]
 
 
+def test_the_sampling_parameters_of_the_next_turn_are_known(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", max_total_tokens=40, sampling_params={"seed": 1})
+    expected = rollout.sampling_params
+    sample(rollout)
+    assert sampler.requests[0][1] == expected
+    assert expected["max_tokens"] == 40 - len(rollout.prompt_ids)
+
+
 def test_a_rollout_stops_at_its_total_number_of_tokens(renderer: ChatRenderer) -> None:
     rollout, sampler = start(renderer, "A<|end|>", max_total_tokens=40, sampling_params={"max_tokens": 30})
     length = len(rollout.prompt_ids)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from renderers.client.completion import Completion
 from renderers.errors import MalformedGenerateResponseError, TokenIdError
-from renderers.rollout.sampler import Sampler, as_sample_function, check_completion
+from renderers.rollout.sampler import Sampler, as_sample_function, check_completion, sample_from
 
 
 def completion(**changes: Any) -> Completion:
@@ -35,6 +36,18 @@ def test_a_function_and_a_method_sample() -> None:
 def test_other_objects_are_no_clients(client: Any) -> None:
     with pytest.raises(TypeError, match="client must be an async function or have an async method sample, not "):
         as_sample_function(client)
+
+
+def test_a_client_is_asked_for_a_completion_of_the_prompt() -> None:
+    assert asyncio.run(sample_from(Client(), [1, 2], {})) == completion()
+
+
+def test_a_synchronous_client_is_an_error() -> None:
+    def synchronous(prompt_ids: list[int], *, sampling_params: Any) -> Any:
+        return completion()
+
+    with pytest.raises(TypeError, match=r"the client is synchronous\. Pass its completions to Rollout\.record"):
+        asyncio.run(sample_from(synchronous, [1, 2], {}))
 
 
 def test_a_checked_completion_shares_no_list_with_the_sampler() -> None:

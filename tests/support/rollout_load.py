@@ -1,4 +1,4 @@
-"""Run many rollouts at once in one event loop, and measure the time that they keep it busy."""
+"""Run many rollouts at once in one event loop, and measure the CPU time that they keep it busy."""
 
 from __future__ import annotations
 
@@ -40,14 +40,13 @@ class ReplyTable:
 
 @dataclass
 class LoadReport:
-    """Rollouts, and the seconds that each turn needs apart from the request."""
+    """Rollouts, and CPU seconds of the thread of the event loop, which do not depend on other processes."""
 
     rollouts: list[Rollout] = field(default_factory=list)
     turns: list[float] = field(default_factory=list)
-    """Seconds of each turn in which no request was waited for: checks, parsing, bridging."""
+    """The seconds of each turn apart from its request: checks, parsing, bridging."""
     longest_stall: float = 0.0
-    """The longest time for which a task that was ready had to wait for the event loop."""
-    seconds: float = 0.0
+    """The longest time that the event loop needed for other tasks before it ran a task that was ready."""
 
 
 @dataclass
@@ -58,9 +57,9 @@ class _TimedSampler:
     seconds: float = 0.0
 
     async def sample(self, prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
-        start = time.perf_counter()
+        start = time.thread_time()
         completion = await self.client.sample(prompt_ids, sampling_params=sampling_params)
-        self.seconds += time.perf_counter() - start
+        self.seconds += time.thread_time() - start
         return completion
 
 
@@ -68,9 +67,7 @@ async def run_load(renderer: ChatRenderer, client: Sampler, *, count: int, turns
     """Run `count` rollouts of `turns` turns at once."""
     report = LoadReport()
     watch = asyncio.create_task(_watch(report))
-    start = time.perf_counter()
     await asyncio.gather(*(_run(renderer, client, number, turns, report) for number in range(count)))
-    report.seconds = time.perf_counter() - start
     watch.cancel()
     return report
 
@@ -80,20 +77,20 @@ async def _run(renderer: ChatRenderer, client: Sampler, number: int, turns: int,
     rollout = Rollout(renderer, sampler, [user(f"Question {number}?")], tools=TOOLS)
     report.rollouts.append(rollout)
     for _ in range(turns):
-        sampler.seconds, start = 0.0, time.perf_counter()
+        sampler.seconds, start = 0.0, time.thread_time()
         turn = await rollout.generate(sampling_params={"max_tokens": 512})
         assert turn is not None
         calls = turn.parsed.tool_calls
         rollout.add([tool(f"Result {number}.", call.name or "search") for call in calls] or [user("Go on.")])
-        report.turns.append(time.perf_counter() - start - sampler.seconds)
+        report.turns.append(time.thread_time() - start - sampler.seconds)
 
 
 async def _watch(report: LoadReport) -> None:
-    """Measure how late a task is that wants to run every millisecond."""
+    """Run every millisecond, and measure the work between two runs."""
     while True:
-        start = time.perf_counter()
+        start = time.thread_time()
         await asyncio.sleep(_TICK)
-        report.longest_stall = max(report.longest_stall, time.perf_counter() - start - _TICK)
+        report.longest_stall = max(report.longest_stall, time.thread_time() - start)
 
 
 def wrong_tokens(report: LoadReport, replies: ReplyTable) -> list[str]:

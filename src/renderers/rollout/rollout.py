@@ -24,7 +24,7 @@ from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
 from renderers.rollout.records import to_record
-from renderers.rollout.sampler import SampleFunction, Sampler, as_sample_function, check_completion
+from renderers.rollout.sampler import SampleFunction, Sampler, check_completion, sample_from
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 
 
@@ -124,6 +124,11 @@ class Rollout(RecordedRollout):
         self._position = self._rendered(self._position)
         return list(_ids_of(self._position))
 
+    @property
+    def sampling_params(self) -> dict[str, Any]:
+        """The sampling parameters of the next turn, with the stop tokens and the limit of `max_total_tokens`."""
+        return self._options.sampling_params_for(len(self.prompt_ids), {})
+
     # ==================
     # Sampling
     # ==================
@@ -144,7 +149,6 @@ class Rollout(RecordedRollout):
         """
         if self.client is None:
             raise RolloutError("the rollout has no client. Set its attribute client, or pass completions to record.")
-        sample = as_sample_function(self.client)
         if self._stopped is not None:
             return None
         self._check_open()
@@ -156,16 +160,14 @@ class Rollout(RecordedRollout):
             if self.stop_reason is not None:
                 return None
             ids = _ids_of(position)
-            completion = await sample(
-                ids, sampling_params=self._options.sampling_params_for(len(ids), sampling_params or {})
-            )
-            completion = check_completion(completion, ids)
+            params = self._options.sampling_params_for(len(ids), sampling_params or {})
+            completion = await sample_from(self.client, ids, params)
             parse = functools.partial(self._parse, ids, completion)
             is_long = len(completion.token_ids) > LONG_COMPLETION
             return self._append(completion, await offload_long_work(self._renderer, parse, is_long=is_long))
 
     def record(self, completion: Completion) -> Turn:
-        """Append a turn that was sampled from `prompt_ids` elsewhere, such as by vLLM's `LLM.generate`.
+        """Append a turn that was sampled from `prompt_ids` elsewhere, such as by a synchronous client.
 
         Raises:
             RolloutError: The last turn has no messages after it, or `generate` is running.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -37,6 +38,22 @@ def as_sample_function(client: Sampler | SampleFunction) -> SampleFunction:
     if callable(client):
         return client
     raise TypeError(f"client must be an async function or have an async method sample, not {describe_type(client)}")
+
+
+async def sample_from(
+    client: Sampler | SampleFunction, prompt_ids: list[int], sampling_params: Mapping[str, Any]
+) -> Completion:
+    """Return a checked completion of a prompt.
+
+    Raises:
+        TypeError: The client cannot sample, or is synchronous.
+        MalformedGenerateResponseError: As `check_completion`.
+        Exception: The errors of the client.
+    """
+    response: object = as_sample_function(client)(prompt_ids, sampling_params=sampling_params)
+    if not inspect.isawaitable(response):
+        raise TypeError("the client is synchronous. Pass its completions to Rollout.record.")
+    return check_completion(await response, prompt_ids)
 
 
 def check_completion(completion: object, prompt_ids: list[int]) -> Completion:
