@@ -110,3 +110,14 @@ def test_a_loop_that_fails_in_jinja_fails(source: str) -> None:
         ChatEnvironment().from_string(source).render()
     with pytest.raises(TemplateRunError):
         ChatTemplate(source).run(MESSAGES)
+
+
+def test_an_iterator_that_is_read_within_a_loop_over_it_is_refused() -> None:
+    source = "{% set roles = messages | map(attribute='role') %}{% for a in roles %}{% for b in roles %}{{ b }}"
+    with pytest.raises(TemplateRunError, match=r"make a list of them with `\| list`"):
+        ChatTemplate(source + "{% endfor %}{% endfor %}", verify=False).run(MESSAGES)
+
+
+def test_a_list_can_be_read_within_a_loop_over_it() -> None:
+    source = "{% set l = messages | map(attribute='role') | list %}{% for a in l %}{{ l | length }}{% endfor %}"
+    assert ChatTemplate(source).run(MESSAGES).text == "4444"

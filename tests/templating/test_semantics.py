@@ -137,6 +137,19 @@ CASES = {
         f"{{{{ messages[5] is defined }}}}{{{{ messages['x'] is defined }}}}{{{{ messages[-1].role }}}}"
     ),
     "groups": "{% for g in messages | groupby('role') %}{{ g.grouper }}{{ g.list | length }}{{ g[0] }}{% endfor %}",
+    "groups can be unpacked": (
+        "{% for role, items in messages | groupby('role') %}{{ role }}{{ items | length }}{% endfor %}"
+        "{% for g in messages | groupby('role') %}{{ g | first }}{{ g.count('user') }}{% for x in g %}x{% endfor %}"
+        "{% endfor %}"
+    ),
+    "ranges have bounds": "{% set r = range(1, 9, 2) %}{{ r.start }}{{ r.stop }}{{ r.step }}{{ r.count(3) }}",
+    "macros have attributes": (
+        "{% macro f(a, b=1) %}{{ caller() }}{{ varargs }}{% endmacro %}{% macro g() %}{{ kwargs }}{% endmacro %}"
+        "{% for m in [f, g] %}{{ m.name }}{{ m.arguments }}{{ m.catch_kwargs }}{{ m.catch_varargs }}{{ m.caller }}"
+        "{% endfor %}"
+    ),
+    "booleans have the methods of numbers": "{{ messages[0].flag.bit_length() }}{{ true.conjugate() }}",
+    "booleans have no other methods": "{{ messages[0].flag.upper() }}",
     "block assignments and filters": (
         "{% set a %}<{{ messages[0].content }}>{% endset %}{{ a | length }}{{ a }}"
         "{% set b | upper %}x{{ a }}{% endset %}{{ b }}{% filter indent(2) | upper %}a\nb{% endfilter %}"

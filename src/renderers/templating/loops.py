@@ -133,7 +133,9 @@ class LoopCompiler(StatementCompiler):
         if isinstance(node.iter, nodes.Filter) and node.iter.name == "items" and not _has_arguments(node.iter):
             return f"mapping_pairs({self._code(node.iter.node)})"
         code = self._code(node.iter)
-        return code if self._kinds.of(node.iter, self._names) is Kind.MESSAGES else f"iterate(b, {code})"
+        if self._kinds.of(node.iter, self._names) is Kind.MESSAGES:
+            return code
+        return f"iterate(b, need_items({code}))" if _reads_own_items(node) else f"iterate(b, {code})"
 
     def _write_loop(self, node: nodes.For, items_code: str, depth: str, recurse: str | None) -> None:
         plan = self._plan(node, recurse)
@@ -278,6 +280,14 @@ def _is_silent(node: nodes.Node) -> bool:
     if isinstance(node, nodes.TemplateData):
         return not node.data
     return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "raise_exception"
+
+
+def _reads_own_items(node: nodes.For) -> bool:
+    """Return True if the body of a loop over a variable reads this variable."""
+    if not isinstance(node.iter, nodes.Name) or node.iter.name in names_in_target(node.target):
+        return False
+    read = {name.name for name in find_in(node.body, nodes.Name) if name.ctx == "load"}
+    return node.iter.name in read
 
 
 def _is_items_call(node: nodes.Node) -> bool:

@@ -402,7 +402,7 @@ def call_method(budget: Budget, receiver: Any, name: str, /, *args: Any, **kwarg
     elif isinstance(receiver, list | tuple | range):
         if name in METHOD_NAMES[type_of(receiver)]:
             return _sequence_method(budget, receiver, name, args)
-    elif isinstance(receiver, int | float) and receiver.__class__ is not bool:
+    elif isinstance(receiver, int | float):
         kind = int if isinstance(receiver, int) else float
         if name in METHOD_NAMES[kind]:
             return getattr(kind(receiver), name)(*args, **kwargs)
@@ -422,7 +422,7 @@ def call_method(budget: Budget, receiver: Any, name: str, /, *args: Any, **kwarg
 
 def type_of(value: Any) -> type:
     """Return the plain type of a container."""
-    return dict if isinstance(value, dict) else list if isinstance(value, list) else type(value)
+    return next((kind for kind in (dict, list, tuple) if isinstance(value, kind)), type(value))
 
 
 def call_value(budget: Budget, scope: Scope | None, function: Any, /, *args: Any, **kwargs: Any) -> Any:

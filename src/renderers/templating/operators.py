@@ -59,8 +59,9 @@ MUTATORS = frozenset("append clear extend insert pop popitem remove reverse setd
 """Methods that change their receiver. The sandbox of transformers refuses all of them."""
 _BYTES = {"encode", "from_bytes", "to_bytes"}
 _NUMBER_FIELDS = frozenset({"denominator", "imag", "numerator", "real"})
+_RANGE_FIELDS = frozenset({"start", "step", "stop"})
 METHOD_NAMES: dict[type, frozenset[str]] = {
-    kind: frozenset(name for name in dir(kind) if not name.startswith("_")) - _BYTES - _NUMBER_FIELDS
+    kind: frozenset(name for name in dir(kind) if not name.startswith("_")) - _BYTES - _NUMBER_FIELDS - _RANGE_FIELDS
     for kind in (dict, list, tuple, str, int, float, range)
 }
 """The methods that a template can use, by type."""
@@ -184,11 +185,13 @@ def own_attribute(value: Any, name: str, undefined: Undefined) -> Any:
     if kind is NamespaceValue:
         return value.values.get(name, undefined)
     if kind is MacroValue:
-        return value.name if name == "name" else undefined
+        return _macro_attribute(value, name, undefined)
     if kind is LoopValue:
         return loop_attribute(value, name, undefined)
     if kind is GroupValue and name in value._fields:
         return value[value._fields.index(name)]
+    if kind is range and name in _RANGE_FIELDS:
+        return getattr(value, name)
     for base, names in METHOD_NAMES.items():
         if isinstance(value, base) and name in names:
             return MethodValue(value, name)
@@ -198,6 +201,17 @@ def own_attribute(value: Any, name: str, undefined: Undefined) -> Any:
     if kind is SafeText and name in {"striptags", "unescape"}:
         return MethodValue(value, name)
     return undefined
+
+
+def _macro_attribute(macro: MacroValue, name: str, undefined: Undefined) -> Any:
+    fields = {
+        "name": macro.name,
+        "arguments": macro.arguments,
+        "catch_kwargs": "kwargs" in macro.uses,
+        "catch_varargs": "varargs" in macro.uses,
+        "caller": "caller" in macro.uses,
+    }
+    return fields.get(name, undefined)
 
 
 def item(value: Any, key: Any, undefined: Undefined) -> Any:
@@ -278,7 +292,7 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
 def iterate(budget: Budget, value: Any) -> Sequence[Any]:
     """Return the items of a value that a loop or a filter iterates over."""
     kind = value.__class__
-    if kind is DataList or kind is list or kind is MessageList or kind is tuple or kind is range:
+    if kind is DataList or kind is list or kind is MessageList or kind is tuple or kind is range or kind is GroupValue:
         items: Sequence[Any] = value
         return items
     if kind is LazyList:
@@ -303,6 +317,17 @@ def iterate(budget: Budget, value: Any) -> Sequence[Any]:
         budget.tick()
         found.append(one)
     return found
+
+
+def need_items(value: Any) -> Any:
+    """Return a value whose items can be read more than once, or raise an error.
+
+    Jinja reads an iterator step by step, so a loop and a use of the same iterator within it share its items. Here a
+    loop reads all items before it starts.
+    """
+    if isinstance(value, Iterator):
+        raise TypeError("the items of a loop are read again within it: make a list of them with `| list`")
+    return value
 
 
 def characters(text: str) -> list[str]:

@@ -299,7 +299,7 @@ class StatementCompiler(ExpressionCompiler):
             return
         function = self._fresh("F")
         self._write_function(node, function)
-        caller = f"p_caller=MacroValue({function}, 'caller')"
+        caller = f"p_caller={self._macro_value(node, function, 'caller')}"
         macro = self._macro_of(node.call)
         if macro is not None:
             self._line(f"{macro}({self._arguments(node.call, 'p_', self._output, last=caller)})")
@@ -333,7 +333,11 @@ class StatementCompiler(ExpressionCompiler):
         self._write_function(node, function)
         if variable.macro is not None:
             self._functions[variable.python] = self._functions[function]
-        self._line(f"{variable.python} = MacroValue({function}, {node.name!r})")
+        self._line(f"{variable.python} = {self._macro_value(node, function, node.name)}")
+
+    def _macro_value(self, node: nodes.Macro | nodes.CallBlock, function: str, name: str) -> str:
+        parameters = tuple(argument.name for argument in node.args)
+        return f"MacroValue({function}, {name!r}, {parameters!r}, {tuple(_macro_uses(node))!r})"
 
     def _write_function(self, node: nodes.Macro | nodes.CallBlock, function: str) -> None:
         """Write the function of a macro."""

@@ -141,6 +141,10 @@ class MacroValue:
 
     write: Callable[..., None]
     name: str
+    arguments: tuple[str, ...]
+    """The names of its parameters."""
+    uses: tuple[str, ...]
+    """The special variables that it reads: `caller`, `varargs` and `kwargs`."""
 
     def __repr__(self) -> str:
         return f"<Macro {self.name!r}>"
