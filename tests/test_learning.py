@@ -155,3 +155,57 @@ def test_renderers_and_copies_share_what_was_learned(counted: Runs) -> None:
 def test_renderers_and_copies_of_real_models_share_what_was_learned(name: str, counted: Runs, hub: object) -> None:
     # Without a date, each renderer of some models runs the template once more, to find the default date.
     check_shared(create_renderer(load_tokenizer(name), date="2024-07-26"), counted)
+
+
+HOURS = (
+    "{% for m in messages %}<|turn|>{{ m.role ~ strftime_now(' %H') }}\n{{ m.content }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|turn|>assistant{{ strftime_now(' %H') }}\n{% endif %}"
+)
+
+
+def test_the_same_instant_in_two_time_zones_is_learned_twice() -> None:
+    noon = datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.UTC)
+    dates = noon, noon.astimezone(datetime.timezone(datetime.timedelta(hours=3)))
+    renderers = [create_renderer(EXAMPLE_MODEL, chat_template=HOURS, date=date) for date in dates]
+    headers = [renderer.resolution.grammar.header for renderer in renderers]
+    assert headers == ["<|turn|>assistant 12\n", "<|turn|>assistant 15\n"]
+    assert renderers[0] != renderers[1]
+    for renderer in renderers:
+        prompt = renderer.render_ids(QUESTION, add_generation_prompt=True)
+        completion = renderer.tokenizer.encode("Hello!<|end|>", add_special_tokens=False)
+        assert isinstance(renderer.bridge(prompt, completion, NEXT), Bridge)
+        assert pickle.loads(pickle.dumps(renderer)).render_ids(MESSAGES) == renderer.render_ids(MESSAGES)
+
+
+class Characters:
+    """A tokenizer object that encodes each character on its own."""
+
+    name_or_path, eos_token, eos_token_id, unk_token_id, bos_token = "characters", None, None, None, None
+    chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return list(map(ord, text))
+
+    def decode(self, ids: list[int], **_: Any) -> str:
+        return "".join(map(chr, ids))
+
+    def convert_tokens_to_ids(self, token: str) -> int | None:
+        return ord(token) if len(token) == 1 else None
+
+
+class Pairs(Characters):
+    """A tokenizer object that encodes pairs of characters."""
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return [ord(text[at]) + (ord(text[at + 1]) << 12 if at + 1 < len(text) else 0) for at in range(0, len(text), 2)]
+
+    def decode(self, ids: list[int], **_: Any) -> str:
+        return "".join(chr(pair & 4095) + (chr(pair >> 12) if pair >> 12 else "") for pair in ids)
+
+    def convert_tokens_to_ids(self, token: str) -> int | None:
+        return None
+
+
+def test_two_tokenizer_objects_share_nothing_that_was_learned() -> None:
+    assert create_renderer(Characters()).is_prefix_stable
+    assert not create_renderer(Pairs()).is_prefix_stable

@@ -65,13 +65,46 @@ def test_a_long_text_is_probed_only_if_the_template_needs_it() -> None:
     assert probe_arguments(ChatTemplate("{{ note | upper }}" + STRINGS), (), {"note": note, "level": 1}) == ()
 
 
+def test_a_large_argument_is_probed_if_the_template_reads_it_to_write_turns() -> None:
+    note = "A note of more than forty characters, which no template compares."
+    documents = [{"title": "A", "text": note}]
+    before = ChatTemplate("{{ documents | tojson ~ note | upper }}" + STRINGS)
+    assert probe_arguments(before, (), {"note": note, "documents": documents}) == ()
+    after = ChatTemplate(STRINGS + "{{ documents | length ~ note | upper }}")
+    assert probe_arguments(after, (), {"note": note, "documents": documents}) == (
+        ("documents", documents),
+        ("note", note),
+    )
+
+
+HEADER = "{% for m in messages %}<|turn|>{{ m.role ~ HEADER }}\n{{ m.content }}<|end|>\n{% endfor %}"
+PROMPT = "{% if add_generation_prompt %}<|turn|>assistant{{ HEADER }}\n{% endif %}"
+
+
+@pytest.mark.parametrize(
+    ("expression", "arguments"),
+    [
+        ("opts.style", {"opts": {"style": " bold"}}),
+        ("opts[0]", {"opts": [" bold", "y"]}),
+        ("persona", {"persona": " Captain Barnaby Butterworth the Third of Cornwall"}),
+        ("persona", {"persona": " Bob"}),
+    ],
+)
+def test_an_argument_in_the_header_of_a_turn_is_not_sampled(expression: str, arguments: dict[str, Any]) -> None:
+    source = (HEADER + PROMPT).replace("HEADER", expression)
+    renderer = create_renderer(EMBEDDED, chat_template=source, chat_template_kwargs=arguments)
+    rendered = renderer.render([user("Hi"), {"role": "assistant", "content": "Yes"}])
+    sampled = [token for token, flag in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if flag]
+    assert renderer.tokenizer.decode(sampled) == "Yes<|end|>"
+
+
 def test_a_template_that_writes_the_time_is_probed_at_a_fixed_time() -> None:
     source = "{{ strftime_now('%H:%M:%S.%f') }}" + CALLS
     message = {"role": "assistant", "content": "Hi", "tool_calls": []}
     assert adapted(source, message) == [message]
 
 
-EQUAL_VALUES: list[tuple[Any, Any]] = [(1, True), (True, 1), (0, False), (1.0, 1), (1, 1.0)]
+EQUAL_VALUES: list[tuple[Any, Any]] = [(1, True), (True, 1), (0, False), (1.0, 1), (1, 1.0), (-0.0, 0.0), (0.0, -0.0)]
 
 
 @pytest.mark.parametrize(("first", "second"), EQUAL_VALUES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from typing import Any, ClassVar
 
@@ -69,7 +70,17 @@ def test_reserved_texts_are_the_special_tokens_and_the_tags_of_templates_that_ar
     vocab = adopt_tokenizer(tokenizer).vocab
     assert vocab.reserved_texts == vocab.control_texts == {"<end>"}
     assert dict(vocab.added_tokens) == {"<end>": 0}
-    assert vocab.digest == adopt_tokenizer(Words()).vocab.digest
+
+
+def test_only_the_same_object_has_the_same_digest() -> None:
+    tokenizer = Words()
+    digest = adopt_tokenizer(tokenizer).vocab.digest
+    assert digest == adopt_tokenizer(tokenizer).vocab.digest
+    assert digest != adopt_tokenizer(Words()).vocab.digest
+    assert digest != "another value"
+    del tokenizer
+    gc.collect()
+    assert digest != adopt_tokenizer(Words()).vocab.digest
 
 
 def test_reserved_texts_are_the_added_tokens_that_a_class_lists_but_not_layout() -> None:

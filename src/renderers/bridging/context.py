@@ -54,7 +54,8 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
     """Return everything that determines how a pipeline renders messages, except the content of the tools."""
     settings, vocab = pipeline.settings, pipeline.settings.tokenizer.vocab
     # Lists and long texts among the arguments are not in the probe key.
-    probed = pipeline.turn_format(with_tools=with_tools).key, repr(sorted(pipeline.arguments.items()))
+    key = pipeline.turn_format(with_tools=with_tools).key
+    probed = key, repr(key.now), repr(sorted(pipeline.arguments.items()))
     return *probed, settings.content_tokens, settings.conventions, settings.prefill, settings.stop_texts, vocab.digest
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -11,10 +12,35 @@ Arguments: TypeAlias = tuple[tuple[str, Any], ...]
 """Arguments of a program as hashable pairs, so that they can be part of a cache key."""
 
 
-def exact_key(arguments: Arguments) -> tuple[tuple[str, str, Any], ...]:
-    """Return a cache key of arguments that distinguishes `1`, `True` and `1.0`, which are equal.
+class HashableDict(dict[str, Any]):
+    """A JSON object in a cache key. It must not be changed."""
 
-    >>> exact_key((("x", True),))
-    (('x', 'bool', True),)
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(repr(self))
+
+
+class HashableList(list[Any]):
+    """A JSON array in a cache key. It must not be changed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(repr(self))
+
+
+def hashable(value: Any) -> Any:
+    """Return JSON data that can be part of a cache key.
+
+    >>> {hashable({"a": [1]}): 2}[hashable({"a": [1]})]
+    2
     """
-    return tuple((name, type(value).__name__, value) for name, value in arguments)
+    if isinstance(value, Mapping):
+        return HashableDict({name: hashable(item) for name, item in value.items()})
+    return HashableList(map(hashable, value)) if isinstance(value, list | tuple) else value
+
+
+def exact_key(arguments: Arguments) -> tuple[tuple[str, str, Any], ...]:
+    """Return a cache key of arguments that distinguishes equal values with different texts, such as `1` and `True`.
+
+    >>> exact_key((("x", True), ("y", -0.0)))
+    (('x', 'True', True), ('y', '-0.0', -0.0))
+    """
+    return tuple((name, repr(value), value) for name, value in arguments)

@@ -44,6 +44,11 @@ class ProbeKey(NamedTuple):
     special_tokens: frozenset[str]
     """The texts of the special tokens that a program may end a turn with."""
 
+    @property
+    def exact(self) -> Hashable:
+        """A value that differs for equal keys with arguments or times that are written differently."""
+        return exact_key(self.arguments), repr(self.now)
+
 
 class TurnHeader(NamedTuple):
     """The text between the last body before a turn and the turn."""
@@ -169,11 +174,11 @@ def turn_format(
     """Return the turn format of a program. The time counts only if it can change the format."""
     time = program.probe_time(arguments, now)
     key = ProbeKey(program, program.probe_arguments(arguments), with_tools, time, special_tokens)
-    return _shared_format(key, exact_key(key.arguments))
+    return _shared_format(key, key.exact)
 
 
 @functools.lru_cache(maxsize=256)
-def _shared_format(key: ProbeKey, _exact_arguments: Hashable) -> TurnFormat:
+def _shared_format(key: ProbeKey, _exact: Hashable) -> TurnFormat:
     return TurnFormat(key)
 
 

@@ -11,10 +11,10 @@ import functools
 import itertools
 import json
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from renderers.core.jsontypes import Arguments, JsonObject, exact_key
+from renderers.core.jsontypes import Arguments, JsonObject, exact_key, hashable
 from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.probe_words import (
@@ -41,6 +41,7 @@ from renderers.core.probes import (
 from renderers.errors import TemplateLimitError
 from renderers.programs.base import REJECTIONS
 from renderers.templating import ChatTemplate, TemplateLimits
+from renderers.templating.turn_variables import turn_variables
 from renderers.templating.written_variables import written_variables
 
 OPTIONAL_KEYS = ("tool_calls", *REASONING_NAMES)
@@ -52,8 +53,8 @@ TEXT_PART_TYPES = ("input_text", "output_text")
 """The types of text parts in OpenAI's Responses API."""
 
 _LONGEST = 40
-"""A longer string argument is taken for free text, even if it may be tested."""
-_SCALARS = (str, int, float, type(None))
+"""A longer string argument is taken for free text if it is read only before the messages."""
+_LARGE = (str, Mapping, list, tuple)
 _NUMBER = "73519"
 _OTHER_TIME = datetime.datetime(1987, 12, 13, 14, 15, 16, 170819)
 """A time that differs from the default date in every part."""
@@ -66,23 +67,21 @@ _FORMATS_KEPT = 1024
 def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
     """Return the arguments to probe a template with, by name: its special tokens, and the arguments that it reads.
 
-    Everything is probed again for each combination of arguments. So lists and objects are left out. A text that the
-    template only writes, before all messages, is replaced by a probe word. Other long texts are left out unless the
-    template fails without them.
+    Everything is probed again for each combination of arguments. So a text that the template only writes, before all
+    messages, is replaced by a probe word. Other long texts, lists and objects are left out if they cannot change how
+    turns are written, unless the template fails without them.
 
     >>> template = ChatTemplate("{{ date + messages[0].content + style }}")
     >>> probe_arguments(template, (("eos_token", "</s>"),), {"style": "!", "date": "1 May", "other": 1})
     (('date', 'probeargument'), ('eos_token', '</s>'), ('style', '!'))
     """
-    scalars = {
-        name: value for name, value in arguments.items() if isinstance(value, _SCALARS) and name in template.arguments
-    }
-    if str not in map(type, scalars.values()):
-        return _sorted_pairs(special_tokens, scalars)
-    probed = scalars | dict.fromkeys(_free_texts(template, special_tokens, scalars), PROBE_ARGUMENT)
-    short = _without_long_texts(probed)
-    pairs = _sorted_pairs(special_tokens, short)
-    if len(short) == len(probed) or _runs(template.source, template.limits, exact_key(pairs)):
+    read = {name: value for name, value in arguments.items() if name in template.arguments}
+    if not any(isinstance(value, _LARGE) for value in read.values()):
+        return _sorted_pairs(special_tokens, read)
+    probed = read | dict.fromkeys(_free_texts(template, special_tokens, read), PROBE_ARGUMENT)
+    needed = _without_large(probed, unless=turn_variables(template.source))
+    pairs = _sorted_pairs(special_tokens, needed)
+    if len(needed) == len(probed) or _runs(template.source, template.limits, exact_key(pairs)):
         return pairs
     return _sorted_pairs(special_tokens, probed)
 
@@ -106,25 +105,31 @@ def probe_time(template: ChatTemplate, arguments: Arguments, now: datetime.datet
 
 def _sorted_pairs(special_tokens: Arguments, arguments: Mapping[str, Any]) -> Arguments:
     # The order does not matter to a template, so it must not matter to a key.
-    return tuple(sorted({**dict(special_tokens), **arguments}.items(), key=operator.itemgetter(0)))
+    pairs = sorted({**dict(special_tokens), **arguments}.items(), key=operator.itemgetter(0))
+    return tuple((name, hashable(value)) for name, value in pairs)
 
 
-def _without_long_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if not isinstance(value, str) or len(value) <= _LONGEST}
+def _without_large(arguments: Mapping[str, Any], *, unless: Collection[str] = ()) -> dict[str, Any]:
+    """Return the arguments that are named, and those that are not long texts, lists or objects."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name in unless or not isinstance(value, _LARGE) or (isinstance(value, str) and len(value) <= _LONGEST)
+    }
 
 
-def _free_texts(template: ChatTemplate, special_tokens: Arguments, scalars: Mapping[str, Any]) -> frozenset[str]:
+def _free_texts(template: ChatTemplate, special_tokens: Arguments, arguments: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the texts that the template only writes, and only before all messages.
 
     The delimiters of turns and the accepted formats are the same for all such texts that are not empty.
     """
     # A text of the source is one of few values, such as "high".
-    unknown = (name for name, value in scalars.items() if isinstance(value, str) and value not in template.source)
+    unknown = (name for name, value in arguments.items() if isinstance(value, str) and value not in template.source)
     names = [name for name in unknown if name in written_variables(template.source) and not name.endswith("_token")]
     if not names:
         return frozenset()
     words = {name: f"{PROBE_ARGUMENT}{number}" for number, name in enumerate(sorted(names))}
-    probed = _sorted_pairs(special_tokens, _without_long_texts({**scalars, **words}))
+    probed = _sorted_pairs(special_tokens, _without_large({**arguments, **words}))
     return _written_first(template.source, template.limits, exact_key(probed), tuple(words.items()))
 
 

@@ -60,8 +60,8 @@ class PipelineSettings:
     """How a field that is None is passed to a template that would write it as a word."""
     family_stop_tokens: tuple[str, ...] = ()
     """The stop tokens of the family, for a tokenizer that does not name those of the model."""
-    _exact_kwargs: Hashable = field(init=False, repr=False, default=())
-    """Distinguishes `1`, `True` and `1.0` among the arguments, which are equal: a template writes them differently."""
+    _exact: Hashable = field(init=False, repr=False, default=())
+    """Distinguishes equal arguments and dates that a template writes differently: `1` and `True`, two time zones."""
 
     def __post_init__(self) -> None:
         if self.content_tokens not in get_args(ContentTokens):
@@ -76,7 +76,8 @@ class PipelineSettings:
         object.__setattr__(self, "verify", resolve_verify(self.verify))
         plain = normalise_template_kwargs(self.chat_template_kwargs)
         object.__setattr__(self, "chat_template_kwargs", _freeze_json(plain))
-        object.__setattr__(self, "_exact_kwargs", frozenset((name, repr(value)) for name, value in plain.items()))
+        arguments = frozenset((name, repr(value)) for name, value in plain.items())
+        object.__setattr__(self, "_exact", (arguments, repr(self.date)))
 
     @property
     def stop_texts(self) -> frozenset[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +20,27 @@ _CONTROL_TEXT = re.compile(r"(?=([<\[\]〈][^\s<]{1,58}?[>\[\]〉]))")
 _ROLE_TOKENS = tuple(f"<|{role}|>" for role in ("system", "user", "assistant", "tool", "observation", "developer"))
 """Special tokens that templates put together from the role of a message."""
 _NEIGHBOUR = "a"
+
+
+class ObjectKey:
+    """A cache key that is equal only for the same living object. It does not keep the object alive if it can."""
+
+    def __init__(self, value: object) -> None:
+        self._hash = id(value)
+        try:
+            self._value: Callable[[], object] = weakref.ref(value)
+        except TypeError:
+            # A class with slots may not support weak references.
+            self._value = lambda: value
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ObjectKey):
+            return NotImplemented
+        value = self._value()
+        return self is other or (value is not None and value is other._value())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +147,8 @@ class ForeignVocab:
         ids = {text: self.token_id(text) for text in self.reserved_texts}
         return {text: number for text, number in ids.items() if number is not None}
 
-    digest = lazy[frozenset[tuple[str, int]]](lambda self: frozenset(self.added_tokens.items()))
-    """A value that is equal for tokenizers with equal reserved tokens."""
+    digest = lazy[ObjectKey](lambda self: ObjectKey(self._tokenizer.wrapped))
+    """A value that is equal only for the same wrapped object: two objects may encode a text differently."""
 
     def encode_pieces(self, texts: Iterable[str]) -> list[PackedIds]:
         """Encode texts, each on its own, adding no special tokens."""
