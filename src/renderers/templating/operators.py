@@ -320,7 +320,7 @@ def iterate(budget: Budget, value: Any) -> Sequence[Any]:
 
 
 def need_items(value: Any) -> Any:
-    """Return a value whose items can be read more than once, or raise an error.
+    """Return a value with items that can be read more than once, or raise an error for an iterator.
 
     Jinja reads an iterator step by step, so a loop and a use of the same iterator within it share its items. Here a
     loop reads all items before it starts.
