@@ -20,10 +20,9 @@ from renderers.errors import (
     MessageError,
     OverlongPromptError,
     RolloutError,
-    RolloutFileError,
     TemplateError,
 )
-from renderers.rollout import Added, Rollout, Turn, load_rollouts, save_rollouts
+from renderers.rollout import Added, Rollout, Turn
 from tests.support.conversations import TOOLS, tool, user
 from tests.support.scripted_sampler import ScriptedSampler, encode
 
@@ -704,17 +703,13 @@ def test_a_rollout_is_read_without_a_renderer(renderer: ChatRenderer, tmp_path: 
         loaded.add([user("More")])
 
 
-def test_several_rollouts_are_saved_to_one_file(renderer: ChatRenderer, tmp_path: Any) -> None:
-    rollouts = []
-    for text in ("A<|end|>", "B<|end|>"):
-        rollout, _ = start(renderer, text)
-        sample(rollout)
-        rollouts.append(rollout)
-    save_rollouts(rollouts, tmp_path / "rollouts.jsonl")
-    loaded = load_rollouts(tmp_path / "rollouts.jsonl")
-    assert [rollout.rows() for rollout in loaded] == [rollout.rows() for rollout in rollouts]
-    with pytest.raises(RolloutFileError, match="has 2 rollouts: use load_rollouts"):
-        Rollout.load(tmp_path / "rollouts.jsonl")
+def test_a_rollout_is_not_loaded_with_the_renderer_of_another_model(renderer: ChatRenderer, tmp_path: Any) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    rollout.save(tmp_path / "rollout.jsonl")
+    other = ProtocolRenderer(renderer)
+    other.get_stop_token_ids = lambda: [1, 2]  # type: ignore[method-assign]
+    with pytest.raises(RolloutError, match=r"has the stop tokens \(1, 2\), and the rollout was sampled with"):
+        Rollout.load(tmp_path / "rollout.jsonl", other)
 
 
 def test_a_rollout_shows_its_state(renderer: ChatRenderer) -> None:

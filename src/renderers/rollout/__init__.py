@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from renderers.rollout.position import Added
-from renderers.rollout.rollout import Rollout, load_rollouts, save_rollouts
+from renderers.rollout.rollout import Rollout
 from renderers.rollout.rows import RolloutRow, SharedSpan
 from renderers.rollout.sampler import Sampler
+from renderers.rollout.storage import load_rollouts, save_rollouts
 from renderers.rollout.trajectory import Branch, Prompt, Turn
 
 __all__ = [

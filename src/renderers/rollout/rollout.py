@@ -18,12 +18,11 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_tools
 from renderers.core.protocols import Renderer
 from renderers.errors import RolloutError, RolloutFileError
-from renderers.rollout.files import read_rollouts, write_records
+from renderers.rollout.files import read_rollouts
 from renderers.rollout.matching import find_history, with_sampled_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
-from renderers.rollout.records import to_record
 from renderers.rollout.sampler import SampleFunction, Sampler, check_completion, sample_from
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 
@@ -112,7 +111,17 @@ class Rollout(RecordedRollout):
         *,
         lineage: tuple[int, ...],
     ) -> Self:
-        """Return a rollout at any position."""
+        """Return a rollout at any position.
+
+        Raises:
+            RolloutError: The renderer is for another model than the options.
+        """
+        stops = None if renderer is None else tuple(renderer.get_stop_token_ids())
+        if stops not in (None, options.stop_token_ids):
+            raise RolloutError(
+                f"the renderer has the stop tokens {stops}, and the rollout was sampled with {options.stop_token_ids}. "
+                "Pass a renderer of the same model."
+            )
         rollout = object.__new__(cls)
         rollout.renderer, rollout.client = renderer, client
         RecordedRollout.__init__(rollout, options, trajectory, position, lineage=lineage)
@@ -354,6 +363,7 @@ class Rollout(RecordedRollout):
 
         Raises:
             RolloutFileError: The file is cut off, or is no file of rollouts, or has several. Names the line.
+            RolloutError: The renderer is for another model: it has other stop tokens.
             OSError: The file cannot be read.
         """
         rollouts = list(read_rollouts(path, functools.partial(cls._create, renderer, client)))
@@ -368,25 +378,3 @@ class Rollout(RecordedRollout):
 def _ids_of(position: Position) -> list[int]:
     assert position.prompt_ids is not None
     return position.prompt_ids
-
-
-def save_rollouts(rollouts: Iterable[Rollout], path: str | os.PathLike[str]) -> None:
-    """Write rollouts, each with its forks, to a file of JSON lines.
-
-    Raises:
-        MessageError: A value of a rollout is not JSON data. Names its place.
-        OSError: The file cannot be written.
-    """
-    write_records(path, map(to_record, rollouts))
-
-
-def load_rollouts(
-    path: str | os.PathLike[str], renderer: Renderer | None = None, client: Sampler | SampleFunction | None = None
-) -> list[Rollout]:
-    """Read the rollouts of a file, as `Rollout.load` reads one.
-
-    Raises:
-        RolloutFileError: The file is cut off, or is no file of rollouts. Names the line.
-        OSError: The file cannot be read.
-    """
-    return list(read_rollouts(path, functools.partial(Rollout._create, renderer, client)))
