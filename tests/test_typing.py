@@ -26,6 +26,9 @@ def mistakes(renderer: ChatRenderer) -> Message:
     renderer.parse_response(None)  # error
     renderer.bridge([1], [2], "Hi")  # error
     create_renderer(1)  # error
+    Rollout(renderer, 3, [{"role": "user", "content": "Hi"}])  # error
+    Rollout(renderer, None, "Hi")  # error
+    Rollout(renderer, None, []).rows(shared="never")  # error
     return {"content": "Hi"}  # error
 """
 EXPECTED = [at for at, line in enumerate((PROGRAM + MISTAKES).splitlines(), 1) if line.endswith("# error")]

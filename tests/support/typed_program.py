@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,20 +17,25 @@ from renderers import (
     EXAMPLE_MODEL,
     BridgeRefusal,
     ChatRenderer,
+    Completion,
     ContentDelta,
     Message,
     MessageLike,
     ParsedResponse,
     RenderedTokens,
+    Rollout,
+    RolloutRow,
     Tool,
     ToolCallDelta,
     ToolCallEnd,
     ToolLike,
     ToolSpec,
+    WeightVersion,
     build_training_sample,
     create_renderer,
     load_tokenizer,
 )
+from renderers.client import InferenceClient
 
 __all__ = ["main"]
 
@@ -154,8 +161,36 @@ def roll_out(renderer: ChatRenderer) -> list[MessageLike]:
     return [*history, parsed, result]
 
 
+async def sample_turns(renderer: ChatRenderer) -> list[RolloutRow]:
+    """Sample turns with a function, and with objects that have the method of a client."""
+
+    async def sample(prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
+        ids = renderer.tokenizer.encode("No.<|end|>", add_special_tokens=False)
+        return Completion(token_ids=ids, logprobs=[-0.5] * len(ids), finish_reason="stop")
+
+    class Client:
+        async def sample(self, prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
+            return await sample(prompt_ids, sampling_params=sampling_params)
+
+    plain = [{"role": "user", "content": "Hi"}]
+    rollout = Rollout(renderer, Client(), plain, tools=[get_weather], sampling_params={"max_tokens": 9})
+    other = Rollout(renderer, sample, [Note("user", "Hi")])
+    with contextlib.suppress(ImportError):  # the client needs httpx
+        Rollout(renderer, InferenceClient("http://localhost:8000"), plain)
+    for each in (rollout, other):
+        turn = await each.generate()
+        if turn is not None:
+            assert_type(turn.logprobs, list[float])
+            assert_type(each.add([{"role": "user", "content": turn.parsed.content}]).is_bridged, bool)
+    forks = rollout.fork(2)
+    assert_type(forks, list[Rollout])
+    rows = rollout.rows(shared="each", reward=1.0, extras={"task": 3})
+    assert_type(rows[0].weight_versions, tuple[WeightVersion, ...])
+    return rows
+
+
 def main() -> Any:
     """Run everything."""
     *others, letters = renderers()
-    results = [(render(renderer), roll_out(renderer)) for renderer in others]
+    results = [(render(renderer), roll_out(renderer), asyncio.run(sample_turns(renderer))) for renderer in others]
     return letters.render_ids([{"role": "user", "content": "Hi"}]), results
