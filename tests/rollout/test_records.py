@@ -99,7 +99,7 @@ def test_turns_of_one_prompt_share_it_in_the_record(renderer: ChatRenderer) -> N
 
 
 def test_a_long_conversation_that_is_not_yet_rendered_survives(renderer: ChatRenderer) -> None:
-    rollout = Rollout(renderer, None, [user("word " * 5000)])
+    rollout = Rollout(renderer, None, [user("word " * 25_000)])
     assert restored(rollout)._position == rollout._position
     assert restored(rollout)._position.prompt_ids is None
 

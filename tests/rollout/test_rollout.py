@@ -440,13 +440,13 @@ def test_long_work_runs_in_a_thread(renderer: ChatRenderer, monkeypatch: pytest.
             return method(self, *args, **options)
 
         monkeypatch.setattr(ChatRenderer, name, traced)
-    rollout = Rollout(renderer, ScriptedSampler(renderer, ["word " * 5_000 + "<|end|>"]), [user("word " * 5_000)])
+    rollout = Rollout(renderer, ScriptedSampler(renderer, ["word " * 60_000 + "<|end|>"]), [user("word " * 25_000)])
     sample(rollout)
     assert threads == {"render_ids": {False}, "parse_response": {False}}
 
 
 def test_forks_of_a_long_prompt_share_its_ids(renderer: ChatRenderer) -> None:
-    rollout = Rollout(renderer, None, [user("word " * 5_000)])
+    rollout = Rollout(renderer, None, [user("word " * 25_000)])
     first, second = rollout.fork(2)
     assert first._position.prompt_ids is second._position.prompt_ids is not None
 

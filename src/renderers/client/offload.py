@@ -8,16 +8,17 @@ from typing import Any, TypeVar
 
 from renderers.renderer import ChatRenderer
 
-__all__ = ["LONG_COMPLETION", "is_long_text", "maybe_offload", "offload_long_work", "offload_reading"]
+__all__ = ["LONG_COMPLETION", "is_long_text", "maybe_offload", "offload_long_work"]
 
 T = TypeVar("T")
 
-LONG_COMPLETION = 4_000
+# A thread runs for 5 ms before another one gets its turn (`sys.getswitchinterval`), so shorter work stalls the event
+# loop in a thread as well, and a thread only adds to it. Reading JSON in a thread does not help either: the parser of
+# the standard library lets no other thread run.
+LONG_COMPLETION = 100_000
 """The number of tokens from which a completion is parsed in a thread."""
-_LONG_TEXT = 20_000
+_LONG_TEXT = 100_000
 """The number of characters from which messages are rendered in a thread."""
-_LONG_RESPONSE = 200_000
-"""The number of bytes from which a response is read in a thread."""
 
 
 async def maybe_offload(renderer: Any, work: Callable[[], T]) -> T:
@@ -44,8 +45,3 @@ def is_long_text(messages: Iterable[Any]) -> bool:
         if total > _LONG_TEXT:
             return True
     return False
-
-
-async def offload_reading(work: Callable[[], T], *, size: int) -> T:
-    """Read a response of `size` bytes, in a thread if it is long."""
-    return await asyncio.to_thread(work) if size > _LONG_RESPONSE else work()

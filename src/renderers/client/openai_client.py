@@ -10,7 +10,6 @@ from typing import Any
 from renderers.client.completion import Completion
 from renderers.client.context_length import look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
-from renderers.client.offload import offload_reading
 from renderers.client.sampling import check_prompt
 from renderers.client.streams import read_completion
 
@@ -28,8 +27,7 @@ class OpenAISampler:
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
         """Return the completion of a request."""
         response = await self._post(request, headers)
-        raw = response.content
-        completion = await offload_reading(lambda: self._engine.read_response(raw, request), size=len(raw))
+        completion = self._engine.read_response(response.content, request)
         check_prompt(completion, request)
         return completion
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from renderers.client.evidence import read_list, read_object
@@ -14,8 +15,8 @@ from renderers.errors import MalformedGenerateResponseError
 __all__ = ["parse_generate_response", "read_choice", "read_json"]
 
 _BLOB_FIELDS = ("routed_experts", "compact_logprobs")
-# Quotes in a JSON string are escaped, so this matches only fields.
-_BLOB = re.compile(rb'(?<=")(?:routed_experts|compact_logprobs)"\s*:\s*\{\s*"data"\s*:\s*(?P<blob>"[^"\\]*")')
+_BLOB = re.compile(rb'\s*:\s*\{\s*"data"\s*:\s*(?P<blob>"[^"\\]*")')
+"""The text after the name of such a field."""
 
 
 def read_json(raw: bytes | str) -> JsonObject:
@@ -47,7 +48,7 @@ def parse_generate_response(raw: bytes) -> JsonObject:
     >>> bytes(parsed["choices"][0]["routed_experts"]["data"])
     b'AQI='
     """
-    blobs = [match.span("blob") for match in _BLOB.finditer(raw)]
+    blobs = sorted(span for field in _BLOB_FIELDS for span in _find_blobs(raw, field))
     if not blobs:
         return read_json(raw)
     parts, end = [], 0
@@ -72,6 +73,18 @@ def parse_generate_response(raw: bytes) -> JsonObject:
         start, stop = blobs[-1 - holder["data"]]
         holder["data"] = view[start + 1 : stop - 1]
     return payload
+
+
+def _find_blobs(raw: bytes, field: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each text `data` of a field, with its quotes."""
+    # Quotes in a JSON string are escaped, so this finds only fields. It is many times faster than a pattern.
+    name = f'"{field}"'.encode()
+    start = raw.find(name)
+    while start >= 0:
+        match = _BLOB.match(raw, start + len(name))
+        if match:
+            yield match.span("blob")
+        start = raw.find(name, match.end() if match else start + len(name))
 
 
 def read_choice(payload: JsonObject) -> JsonObject:

@@ -13,7 +13,6 @@ from renderers.client.context_length import look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.engines.select import engine_of_server, find_engine
 from renderers.client.faults import retry_delay, to_error
-from renderers.client.offload import offload_reading
 from renderers.client.response import read_json
 from renderers.client.sampling import build_sample_request, check_prompt
 from renderers.client.streams import read_completion
@@ -166,7 +165,7 @@ class InferenceClient:
         engine = await self.engine()
         path, body = engine.build_request(request)
         raw = await self._send("POST", path, body, headers, prompt_length=len(request.prompt_ids))
-        completion = await offload_reading(lambda: engine.read_response(raw, request), size=len(raw))
+        completion = engine.read_response(raw, request)
         check_prompt(completion, request)
         return completion
 
