@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
+from renderers.switches import _OPTIONS
 
 HI = [{"role": "user", "content": "Hi"}]
 READS_COLOUR = "{{ messages[0].content }}{{ colour }}"
@@ -70,10 +72,29 @@ def test_an_option_that_is_passed_to_a_render_is_an_error_that_names_create_rend
         rendered(load_tokenizer(EXAMPLE_MODEL), {name: "2026-01-31"})
 
 
-def test_a_date_is_a_template_argument_if_the_template_reads_it() -> None:
+@WAYS
+@CONFIGS
+@pytest.mark.parametrize("name", ["date", "name", "program"])
+def test_a_name_of_an_option_is_a_template_argument_if_the_template_reads_it(
+    apply: Apply, config: Any, name: str
+) -> None:
     tokenizer = load_tokenizer(EXAMPLE_MODEL)
-    ids = rendered(tokenizer, {"date": "today"}, chat_template="{{ date + messages[0].content }}")
+    ids = apply(tokenizer, {name: "today"}, config, chat_template=f"{{{{ {name} + messages[0].content }}}}")
     assert tokenizer.decode(ids) == "todayHi"
+
+
+@CONFIGS
+@pytest.mark.parametrize("name", ["date", "tool_parser", "content_tokens", "on_loss"])
+def test_an_option_among_the_template_arguments_is_an_error_that_names_create_renderer(config: Any, name: str) -> None:
+    with pytest.raises(UnknownSwitchError, match=f"reads no variable '{name}'. It is an option of create_renderer"):
+        created(load_tokenizer(EXAMPLE_MODEL), {name: "text"}, config)
+
+
+def test_the_options_that_are_named_in_errors_are_those_of_create_renderer() -> None:
+    names = [
+        name for name, option in signature(create_renderer).parameters.items() if option.kind is Parameter.KEYWORD_ONLY
+    ]
+    assert {*names} - {"chat_template_kwargs"} == _OPTIONS
 
 
 @WAYS

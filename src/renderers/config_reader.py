@@ -14,6 +14,7 @@ from renderers.configs import (
     DefaultRendererConfig,
     merge_chat_template_kwargs,
     switches_of,
+    template_field_names,
 )
 from renderers.core.losses import LossPolicy
 from renderers.core.options import DEFAULT_DATE, SamplingConventions
@@ -151,7 +152,7 @@ def _convert(config: BaseRendererConfig, config_class: type[BaseRendererConfig])
 def _split_kwargs(
     chat_template_kwargs: Mapping[str, Any] | None, family: Family, config: BaseRendererConfig
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split template arguments into those that a config holds, and others: lists, dicts, and names that are no fields.
+    """Split template arguments into those that a config holds, and others: lists, dicts, and names of other variables.
 
     Raises:
         TypeError: The arguments are not a dict with strings as keys.
@@ -160,11 +161,8 @@ def _split_kwargs(
         raise TypeError(f"chat_template_kwargs must be a dict, not {describe_type(chat_template_kwargs)}")
     kwargs, types = chat_template_kwargs or {}, {switch.name: switch.values for switch in family.switches}
     check_argument_names(kwargs)
-    # The names of other fields are left for the error of the config.
-    fields = type(config).model_fields.keys()
-    others = {
-        name: value
-        for name, value in kwargs.items()
-        if types.get(name) in (list, dict) or not (isinstance(config, DefaultRendererConfig) or name in fields)
-    }
-    return {name: kwargs[name] for name in kwargs.keys() - others.keys()}, others
+    fields, switches = type(config).model_fields.keys(), template_field_names(config)
+    accepted = kwargs.keys() - fields if isinstance(config, DefaultRendererConfig) else kwargs.keys() & switches
+    # A template may read a variable with the name of an option, such as `date`.
+    held = {name: value for name, value in kwargs.items() if name in accepted and types.get(name) not in (list, dict)}
+    return held, {name: value for name, value in kwargs.items() if name not in held}

@@ -116,7 +116,7 @@ class ConfigValues:
     passed: frozenset[str] = frozenset()
     """The names of the template arguments that were passed as such."""
     others: Mapping[str, Any] = field(default_factory=dict)
-    """The template arguments that a config cannot hold: lists, dicts, and names that are no fields."""
+    """The template arguments that a config cannot hold: lists, dicts, and names of other variables."""
     date: datetime.datetime = DEFAULT_DATE
     content_tokens: ContentTokens = "template"
     conventions: SamplingConventions = field(default_factory=SamplingConventions)

@@ -15,8 +15,13 @@ from renderers.programs.registry import PROGRAMS
 from renderers.programs.template import TemplateProgram
 
 _NO_DEFAULT = object()
-_OPTION = "date"
-"""An option of `create_renderer` that may also be a variable of a template."""
+_OPTIONS = frozenset(
+    {
+        *("bpe_engine", "chat_template", "content_tokens", "conventions", "date", "limits", "none_content", "on_loss"),
+        *("program", "reasoning_parser", "thinking_retention", "tool_parser", "verify"),
+    }
+)
+"""The options of `create_renderer`, apart from `chat_template_kwargs`. Some may also be variables of a template."""
 
 
 def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
@@ -74,11 +79,10 @@ def _reader(programs: Collection[Program]) -> str:
 
 
 def _describe_unknown(name: str, switches: list[str], family: Family, reader: str) -> str:
-    if name == _OPTION:
+    if name in _OPTIONS:
         return f"{reader} reads no variable {name!r}. It is an option of create_renderer."
+    known = f"The switches of {family.key} are: {', '.join(sorted(switches))}." if switches else ""
     close = difflib.get_close_matches(name, {*switches, *THINKING_SWITCHES}, n=1)
-    hint = f"Did you mean {close[0]!r}? " if close else ""
-    return (
-        f"{name!r} is neither an option nor a variable that {reader} reads. {hint}"
-        f"The switches of {family.key!r} are: {', '.join(sorted(switches)) or 'none'}."
-    )
+    hint = f"Did you mean {close[0]!r}?" if close else ""
+    fault = f"{name!r} is neither an option nor a variable that {reader} reads."
+    return " ".join(filter(None, (fault, hint, known)))

@@ -27,7 +27,7 @@ _OPTIONS = {
     "as chat_template=": "with --chat-template",
     r"Pass the date to create_renderer, such as date='([\d-]+)'": r"Pass --date \1",
     r"Pass the argument to create_renderer, such as chat_template_kwargs=\{'(\w+)': '(.+?)'\}": r"Pass --set '\1=\2'",
-    r"It is an option of create_renderer\.": "Pass --date.",
+    r"(?<='date'\. )It is an option of create_renderer\.": "Pass --date.",
     r"The option date has no effect on it\.": "--date has no effect on it.",
 }
 """The options of commands, by patterns for those of the library in errors and warnings."""

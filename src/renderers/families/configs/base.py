@@ -316,10 +316,11 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
     passed = set(chat_template_kwargs)
     rejected = sorted(passed & type(resolved).model_fields.keys() if accepts_any else passed - names)
     if rejected:
-        allowed = "any name that is not a field of the config" if accepts_any else ", ".join(sorted(names)) or "none"
+        known = ", ".join(sorted(names))
+        hint = f"Its switches are: {known}." if known else "It has no switches."
         raise ValueError(
-            f"chat_template_kwargs has {', '.join(rejected)}, but the switches of {getattr(config, 'name', None)!r} "
-            f"are: {allowed}. Set other options in the config."
+            f"chat_template_kwargs has {', '.join(rejected)}: not a switch of {type(resolved).__name__}. "
+            f"{'' if accepts_any else f'{hint} '}Set the fields of a config in the config."
         )
     fields = {name: getattr(config, name) for name in config.model_fields_set}
     return type(config)(**(fields | dict(chat_template_kwargs)))
