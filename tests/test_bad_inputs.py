@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from renderers import EXAMPLE_MODEL, RendererPoolError, create_renderer, load_tokenizer
 from scripts.bad_inputs import PAGE, page
@@ -39,3 +40,9 @@ def test_a_real_model_raises_a_documented_error_or_none(name: str, hub: object) 
     for code, error in errors:
         assert error is not None
         assert_documented(code, error)
+
+
+def test_an_option_of_create_renderer_is_described_in_our_own_words() -> None:
+    codes = [code for code in CASES["Creating a renderer"] if "Config(" not in code]
+    rows = dict(row for _, row in try_all(create_renderer(load_tokenizer(EXAMPLE_MODEL))))
+    assert [code for code in codes if isinstance(rows[code], ValidationError)] == []

@@ -30,13 +30,15 @@ class ConfigReader:
     """A config and the options that override it.
 
     Raises:
-        TypeError: The config is not a renderer config, or has no name.
+        TypeError: The config is not a renderer config, or has no name, or an option has a wrong type.
+        ValueError: An option has an unknown value.
     """
 
     config: BaseRendererConfig | None
     options: ConfigOptions
 
     def __post_init__(self) -> None:
+        self.options.check()
         if self.config is None:
             return
         if not isinstance(self.config, BaseRendererConfig):

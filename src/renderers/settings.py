@@ -21,6 +21,7 @@ from renderers.core.options import (
     Prefill,
     SamplingConventions,
     ThinkingRetention,
+    check_choice,
 )
 from renderers.core.text import describe_type
 from renderers.errors import MissingTokenWarning, TemplateMissingError, UnknownTemplateWarning
@@ -65,9 +66,7 @@ class RendererSettings(PipelineSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.thinking_retention not in (None, *get_args(ThinkingRetention)):
-            choices = ", ".join(map(repr, (None, *get_args(ThinkingRetention))))
-            raise ValueError(f"thinking_retention must be one of {choices}, not {self.thinking_retention!r}")
+        check_choice("thinking_retention", self.thinking_retention, (None, *get_args(ThinkingRetention)))
         self.parsers.check()
 
     @lazy
@@ -95,6 +94,21 @@ class ConfigOptions(NamedTuple):
     program: str | None = None
     tool_parser: str | None = None
     reasoning_parser: str | None = None
+
+    def check(self) -> None:
+        """Check the values. Pydantic would describe a wrong one in its own words, on several lines.
+
+        Raises:
+            TypeError: The name of a program or a parser is not a string.
+            ValueError: An option has an unknown value.
+        """
+        check_choice("content_tokens", self.content_tokens, (None, *get_args(ContentTokens)))
+        check_choice("thinking_retention", self.thinking_retention, (None, *get_args(ThinkingRetention)))
+        check_choice("none_content", self.none_content, (None, *get_args(NoneContent)))
+        for option in ("program", "tool_parser", "reasoning_parser"):
+            value = getattr(self, option)
+            if not isinstance(value, str | None):
+                raise TypeError(f"{option} must be a name, not {describe_type(value)}")
 
     @property
     def are_empty(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,18 @@ as nothing, or as None."""
 
 ThinkingRetention = Literal["tool_cycle", "all"]
 """Which reasoning a bridge keeps in the history: up to the next user message, or all."""
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise a `ValueError` if the value of an option is not one of its choices.
+
+    >>> check_choice("prefill", "never", get_args(Prefill))
+    Traceback (most recent call last):
+    ValueError: prefill must be one of 'template', 'kept', not 'never'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
 
 DEFAULT_DATE = datetime.datetime(2024, 7, 26)
 """The time that `strftime_now` gives by default. A fixed one, so that ids do not depend on the day."""

@@ -14,7 +14,7 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy
 from renderers.core.losses import LossKind
 from renderers.core.messages import find_tool_names
-from renderers.core.options import ContentTokens, NoneContent, Prefill, SamplingConventions
+from renderers.core.options import ContentTokens, NoneContent, Prefill, SamplingConventions, check_choice
 from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.text import describe_type
 from renderers.errors import TemplateLimitError
@@ -64,12 +64,8 @@ class PipelineSettings:
     """Distinguishes equal arguments and dates that a template writes differently: `1` and `True`, two time zones."""
 
     def __post_init__(self) -> None:
-        if self.content_tokens not in get_args(ContentTokens):
-            choices = ", ".join(map(repr, get_args(ContentTokens)))
-            raise ValueError(f"content_tokens must be one of {choices}, not {self.content_tokens!r}")
-        if self.none_content not in get_args(NoneContent):
-            choices = ", ".join(map(repr, get_args(NoneContent)))
-            raise ValueError(f"none_content must be one of {choices}, not {self.none_content!r}")
+        check_choice("content_tokens", self.content_tokens, get_args(ContentTokens))
+        check_choice("none_content", self.none_content, get_args(NoneContent))
         if not isinstance(self.conventions, SamplingConventions):
             raise TypeError(f"conventions must be SamplingConventions, not {describe_type(self.conventions)}")
         self._check_tokenizer()

@@ -11,7 +11,7 @@ from typing import get_args
 from tokenizers import Tokenizer
 from tokenizers import __version__ as tokenizers_version
 
-from renderers.core.options import BpeEngineName
+from renderers.core.options import BpeEngineName, check_choice
 from renderers.tokenizer.engines.base import BpeEngine
 from renderers.tokenizer.engines.fastokens import (
     FastokensEngine,
@@ -60,9 +60,7 @@ class EngineStatus:
 
 def check_engine(option: object) -> None:
     """Raise an error if `option` is not a value of `bpe_engine`, or names a package that is not installed."""
-    if option not in get_args(BpeEngineName):
-        choices = ", ".join(map(repr, get_args(BpeEngineName)))
-        raise ValueError(f"bpe_engine must be one of {choices}, not {option!r}")
+    check_choice("bpe_engine", option, get_args(BpeEngineName))
     if option == "fastokens" and not is_installed():
         raise ModuleNotFoundError(f'bpe_engine="fastokens" needs the package fastokens. {_INSTALL}.', name="fastokens")
 
