@@ -61,12 +61,12 @@ def test_tools_are_for_all_items_or_for_each() -> None:
     assert tools_of_items((tool,), 2) == [[tool], [tool]]
     assert tools_of_items([(tool,), None], 2) == [(tool,), None]
     assert tools_of_items([[], []], 2) == [[], []]
-    with pytest.raises(ValueError, match="tools has 1 entries for 2 items"):
+    with pytest.raises(ValueError, match="tools has 1 entry for 2 items"):
         tools_of_items([[tool]], 2)
 
 
 def test_the_prompts_have_an_entry_for_each_completion() -> None:
-    with pytest.raises(ValueError, match="prompt_ids has 1 entries for 2 items"):
+    with pytest.raises(ValueError, match="prompt_ids has 1 entry for 2 items"):
         embedded().parse_batch([[1], [2]], prompt_ids=[[1]])
 
 
@@ -106,6 +106,9 @@ def test_there_are_two_ways_to_treat_errors() -> None:
         TemplateRefusalError("no system message", 1),
         TemplateLimitError("steps", 10),
         KeyError("x"),
+        OSError(5, "disk"),
+        FileNotFoundError(2, "no such file", "model.json"),
+        OSError("disk"),
         Exception(),
     ],
 )
@@ -117,6 +120,45 @@ def test_an_error_keeps_its_index_in_another_process(error: Exception) -> None:
         run_batch(fail, [0], errors="raise", kind="item")
     assert "item 0: " in str(raised.value)
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+def test_an_error_with_a_text_of_its_own_has_the_index_in_a_note() -> None:
+    error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    def fail(_: int) -> None:
+        raise error
+
+    with pytest.raises(UnicodeDecodeError) as raised:
+        run_batch(fail, [0], errors="raise", kind="item")
+    assert raised.value.__notes__ == ["item 0"]
+    assert raised.value.encoding == "utf-8"
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+class FailingTokenizer(Letters):
+    """A tokenizer that fails like one that reads from a disk."""
+
+    def encode(self, text: str) -> list[int]:
+        if "disk" in text:
+            raise OSError(5, "no disk")
+        return super().encode(text)
+
+
+def test_an_error_of_a_rendered_batch_has_the_index_and_the_place_in_the_code() -> None:
+    renderer = create_renderer(FailingTokenizer(), chat_template="{% for m in messages %}{{ m.content }}{% endfor %}")
+    chats: list[Any] = [[{"role": "user", "content": content}] for content in ("a", "disk", "b")]
+    with pytest.raises(OSError, match="conversation 1: no disk") as raised:
+        renderer.render_batch(chats)
+    assert raised.traceback[-1].name == "encode"
+    chats[1] = [{"role": "user", "content": object()}]
+    with pytest.raises(MessageError, match="^conversation 1: ") as invalid:
+        renderer.render_batch(chats)
+    with pytest.raises(MessageError) as alone:
+        renderer.render(chats[1])
+    assert invalid.traceback[-1].name == alone.traceback[-1].name
+    (error,) = renderer.render_batch(chats[1:2], errors="return")
+    assert isinstance(error, MessageError)
+    assert error.__traceback__ is None
 
 
 CHATS = [

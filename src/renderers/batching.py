@@ -19,8 +19,8 @@ def run_batch(
 ) -> list[Result | Exception]:
     """Return the results of a function for all items, in order.
 
-    With `errors="raise"` the exception of the first item that fails is raised, and its text begins with the kind and
-    the index of the item. With `errors="return"` an exception takes the place of the result, unchanged.
+    With `errors="raise"` the exception of the first item that fails is raised, and its text has the kind and the index
+    of the item. With `errors="return"` an exception takes the place of the result, unchanged.
 
     >>> run_batch(int, ["1", "x"], errors="return", kind="number")
     [1, ValueError("invalid literal for int() with base 10: 'x'")]
@@ -35,11 +35,32 @@ def run_batch(
             results.append(run(item))
         except Exception as error:
             if errors == "raise":
-                error.args = f"{kind} {index}: {error}", *error.args[1:]
+                _add_place(error, f"{kind} {index}")
                 raise
             # Its frames would keep everything that the call used alive.
             results.append(error.with_traceback(None))
     return results
+
+
+def attempt(run: Callable[[Item], Result], item: Item) -> Result | Exception:
+    """Return the result of a function for an item, or the exception that it raises."""
+    try:
+        return run(item)
+    except Exception as error:
+        return error
+
+
+def _add_place(error: Exception, place: str) -> None:
+    """Put a place before the text of an error. An error that makes its text from other attributes gets a note."""
+    given = error.args
+    if isinstance(error, OSError) and error.strerror is not None:
+        error.strerror = f"{place}: {error.strerror}"
+        error.args = error.errno, error.strerror, *given[2:]
+        return
+    error.args = f"{place}: {error}", *given[1:]
+    if place not in str(error):
+        error.args = given
+        error.add_note(place)
 
 
 def check_errors(errors: object) -> None:
@@ -77,4 +98,5 @@ def check_count(name: str, entries: list[Any], count: int) -> None:
         ValueError: It has more entries or fewer.
     """
     if len(entries) != count:
-        raise ValueError(f"{name} has {len(entries)} entries for {count} items")
+        entry, item = ("entry" if len(entries) == 1 else "entries"), ("item" if count == 1 else "items")
+        raise ValueError(f"{name} has {len(entries)} {entry} for {count} {item}")

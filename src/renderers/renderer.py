@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
-from renderers.batching import BatchErrors, check_count, check_errors, run_batch, tools_of_items
+from renderers.batching import BatchErrors, attempt, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Bridge, Extension, find_missing
 from renderers.bridging.call_ids import with_call_ids
 from renderers.bridging.context import BridgeContexts
@@ -253,7 +253,7 @@ class ChatRenderer:
 
         pairs = zip(items, tools_of_items(tools, len(items)), strict=True)
         # Encoding can fail too, so the first error is known only after it.
-        texts = run_batch(run, pairs, errors="return", kind="conversation")
+        texts = [attempt(run, pair) for pair in pairs]
         encode_together([text for text in texts if isinstance(text, RenderedText)])
         return run_batch(self._tokens_of_result, texts, errors=errors, kind="conversation")
 
