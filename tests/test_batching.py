@@ -151,7 +151,7 @@ def test_an_error_of_a_rendered_batch_has_the_index_and_the_place_in_the_code() 
         renderer.render_batch(chats)
     assert raised.traceback[-1].name == "encode"
     chats[1] = [{"role": "user", "content": object()}]
-    with pytest.raises(MessageError, match="^conversation 1: ") as invalid:
+    with pytest.raises(MessageError, match=r"^conversation 1: ") as invalid:
         renderer.render_batch(chats)
     with pytest.raises(MessageError) as alone:
         renderer.render(chats[1])

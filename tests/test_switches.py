@@ -86,7 +86,7 @@ def test_a_name_of_an_option_is_a_template_argument_if_the_template_reads_it(
 @CONFIGS
 @pytest.mark.parametrize("name", ["date", "tool_parser", "content_tokens", "on_loss"])
 def test_an_option_among_the_template_arguments_is_an_error_that_names_create_renderer(config: Any, name: str) -> None:
-    with pytest.raises(UnknownSwitchError, match=f"reads no variable '{name}'. It is an option of create_renderer"):
+    with pytest.raises(UnknownSwitchError, match=rf"reads no variable '{name}'. It is an option of create_renderer"):
         created(load_tokenizer(EXAMPLE_MODEL), {name: "text"}, config)
 
 

@@ -26,6 +26,7 @@ from renderers.core.messages import (
     normalise_data,
     normalise_messages,
     normalise_tools,
+    readable_tools,
 )
 from renderers.errors import MessageError
 
@@ -280,6 +281,17 @@ def test_a_value_that_cannot_be_rendered_is_rejected_with_its_path(messages: Any
 def test_an_object_that_occurs_twice_is_not_a_circular_reference() -> None:
     part = {"type": "text", "text": "x"}
     assert normalise_messages([{"role": "user", "content": [part, part]}])[0]["content"] == [part, part]
+
+
+def test_tools_to_read_at_once_are_checked_in_all_depths() -> None:
+    tool: Any = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}}
+    tools = [tool]
+    assert readable_tools(tools) is tools
+    tool["function"]["parameters"]["properties"]["x"] = object()
+    with pytest.raises(
+        MessageError, match=r"^tools\.0\.function\.parameters\.properties\.x is an object, which is not"
+    ):
+        readable_tools(tools)
 
 
 def test_tools_are_converted_to_plain_data_and_checked() -> None:

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from renderers.core import plain_json
 from renderers.core.native import COMPILED
-from renderers.core.plain_json import copy_json_in_python, same_json_in_python
+from renderers.core.plain_json import copy_json_in_python, is_plain_in_python, same_json_in_python
 
 needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 COPIERS = [copy_json_in_python, pytest.param(plain_json.copy_json, marks=needs_c)]
+RECOGNISERS = [is_plain_in_python, pytest.param(plain_json.is_plain, marks=needs_c)]
 COMPARERS = [same_json_in_python, pytest.param(plain_json.same_json, marks=needs_c)]
 
 
@@ -209,3 +210,19 @@ def test_a_number_that_is_not_a_number_is_the_same_as_itself(same_json: Any) -> 
 def test_wrong_arguments_are_errors(arguments: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
         plain_json.copy_json(*arguments)
+
+
+@needs_c
+@given(ANY)
+def test_json_data_is_recognised_alike_in_c_and_in_python(value: Any) -> None:
+    assert plain_json.is_plain(value) == is_plain_in_python(value)
+
+
+@pytest.mark.parametrize("is_plain", RECOGNISERS)
+def test_data_that_is_too_deep_is_not_recognised(is_plain: Any) -> None:
+    deep: list[Any] = []
+    for _ in range(plain_json._DEEPEST - 1):
+        deep = [deep]
+    assert is_plain(deep)
+    assert not is_plain([deep])
+    assert not is_plain(CIRCULAR)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 from renderers.core.completions import ParsedResponse
 from renderers.core.function_tools import describe_function, is_function_tool
 from renderers.core.message_checks import check_arguments, check_content, check_reasoning, has_usual_arguments
-from renderers.core.plain_json import copy_json
+from renderers.core.plain_json import copy_json, is_plain
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.core.tool_list import ToolList, find_shared, share
@@ -278,11 +278,11 @@ def normalise_tools(tools: Iterable[Any] | None) -> ToolList | None:
 
 
 def readable_tools(tools: Iterable[Any] | None) -> list[Any] | None:
-    """Return tools to read at once, with the errors of `normalise_tools`. Dicts with a function are not copied."""
+    """Return tools to read at once, with the errors of `normalise_tools`. JSON data with functions is not copied."""
     if tools is None:
         return None
     values = tools if type(tools) is list else list_messages(tools, kind="tools")
-    return values if all(map(_is_usual_call, values)) else normalise_tools(values)
+    return values if all(map(_is_usual_call, values)) and is_plain(values) else normalise_tools(values)
 
 
 def _read_tools(values: list[Any]) -> list[dict[str, Any]]:

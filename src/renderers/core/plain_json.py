@@ -1,4 +1,4 @@
-"""Copy and compare JSON data of exact types, in C if the extension was built."""
+"""Recognise, copy and compare JSON data of exact types, in C if the extension was built."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from renderers.core.native import native
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_DEEPEST = 200
+"""How many levels of containers `is_plain` accepts."""
 _MARSHAL_VERSION = 2
 """The latest version of the `marshal` format without references. In it, the same data has the same bytes."""
 
@@ -60,5 +62,29 @@ def same_json_in_python(value: Any, plain: Any, /) -> bool:
         return False
 
 
+def is_plain_in_python(value: Any, /) -> bool:
+    """Return True if a value is JSON data of exact types in all depths, and not too deep.
+
+    >>> is_plain_in_python({"x": [1, None]}), is_plain_in_python({"x": (1, None)})
+    (True, False)
+    """
+    return _is_plain(value, 0)
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    kind = type(value)
+    if kind in _SCALARS:
+        return True
+    if depth >= _DEEPEST:
+        return False
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or (type(item) not in _SCALARS and not _is_plain(item, depth + 1)):
+                return False
+        return True
+    return kind is list and all(type(item) in _SCALARS or _is_plain(item, depth + 1) for item in value)
+
+
 copy_json = copy_json_in_python if native is None else native.copy_json
 same_json = same_json_in_python if native is None else native.same_json
+is_plain = is_plain_in_python if native is None else native.is_plain

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.native import COMPILED, native
+from renderers.core.plain_json import is_plain
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 
@@ -243,19 +244,6 @@ def wrap(value: Any, owner: Owner) -> Any:
     return wrapped
 
 
-def _is_plain(value: Any) -> bool:
-    """Return True if a value is JSON data of exact types in all depths."""
-    kind = value.__class__
-    if kind is dict:
-        for key, item in value.items():
-            if key.__class__ is not str or (item.__class__ not in _SCALARS and not _is_plain(item)):
-                return False
-        return True
-    if kind is list:
-        return all(item.__class__ in _SCALARS or _is_plain(item) for item in value)
-    return kind in _SCALARS
-
-
 def _wrap_plain(value: Any, owner: Owner) -> Any:
     kind = value.__class__
     wrapped: Any
@@ -286,7 +274,7 @@ def _wrap_contents(container: Any, message: int, path: Path, _: tuple[type, ...]
 
 
 _TYPES = (FieldText, FieldInt, FieldFloat, LazyDict, LazyList)
-is_plain, wrap_contents = (native.is_plain, native.wrap_contents) if COMPILED else (_is_plain, _wrap_contents)
+wrap_contents = native.wrap_contents if COMPILED else _wrap_contents
 
 
 def open_data(value: Any) -> Any:
