@@ -26,6 +26,9 @@ _HEAD = """# Parser names
 Written by `make parser-names`. The names that `tool_parser=` and `reasoning_parser=` accept, as an
 [option or in a config](../configuring.md#choose-parsers-by-name): the keys of this package, the names of release 0.1,
 and those of vLLM and SGLang. A name that has different meanings in the two engines has that of vLLM.
+
+`hf` and `response_template` are names of both kinds. They stand for the format that the model's own
+[`response_template`](../parsing.md#use-a-response_template) describes. A model without one is an error.
 """
 
 

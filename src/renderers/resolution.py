@@ -19,7 +19,7 @@ from renderers.parsing.compiled import markers_within
 from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
 from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
 from renderers.parsing.infer import call_end_token, infer_grammar, writes_calls
-from renderers.parsing.response_template import read_response_template
+from renderers.parsing.response_template import read_declared_format, read_response_template
 from renderers.probing.turn_format import TurnFormat
 from renderers.programs.base import Program
 from renderers.programs.registry import PROGRAMS
@@ -218,7 +218,8 @@ def _learn_grammar(
         derived, conflicts = _complete(infer_grammar(turns, tool_turns), response_template)
         unread_calls = derived.tools is None and parsers.tool_parser is None and _writes_calls(tool_turns)
         overlaid = apply_variants(derived, family.variants, tools=None if unread_calls else family.syntax)
-        grammar = apply_overrides(overlaid, parsers)
+        declared = read_declared_format(response_template, parsers)
+        grammar = apply_overrides(overlaid, parsers, declared=declared)
         conflicts += (UNREAD_CALLS,) * unread_calls
         return _LearnedGrammar(turns, grammar, turns.end_token, _call_end_token(tool_turns, grammar), conflicts)
     except TemplateLimitError as error:

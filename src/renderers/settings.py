@@ -28,6 +28,7 @@ from renderers.errors import MissingTokenWarning, TemplateMissingError, UnknownT
 from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, find_family
 from renderers.parsing.grammar import NO_OVERRIDES, ParserOverrides
+from renderers.parsing.response_template import read_declared_format
 from renderers.programs.base import Program
 from renderers.programs.encoders.piece_program import PieceProgram
 from renderers.programs.registry import PROGRAMS, ProgramRequest
@@ -68,6 +69,7 @@ class RendererSettings(PipelineSettings):
         super().__post_init__()
         check_choice("thinking_retention", self.thinking_retention, (None, *get_args(ThinkingRetention)))
         self.parsers.check()
+        read_declared_format(self.tokenizer.response_template, self.parsers)
 
     @lazy
     def config(self) -> BaseRendererConfig:

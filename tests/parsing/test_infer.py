@@ -133,3 +133,20 @@ def test_markers_around_a_list_of_calls_are_inferred() -> None:
     )
     grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
     assert (grammar.tools, grammar.call) == ("jamba", ("<list>", "</list>"))
+
+
+def test_reasoning_can_be_opened_by_prompts_only() -> None:
+    template = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n"
+        "{% if m.reasoning_content %}{{ m.reasoning_content }}\n[ANSWER]\n{% endif %}{{ m.content }}<|end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\nMy thoughts:\n{% endif %}"
+    )
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    reasoning = renderer.resolution.grammar.reasoning
+    assert reasoning == ReasoningFormat(
+        markers=("My thoughts:", "[ANSWER]"), edges=Edges(lead="\n", trail="\n"), after="\n"
+    )
+    prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    completion = renderer.tokenizer.encode("They greet.\n[ANSWER]\nHello!<|end|>", add_special_tokens=False)
+    parsed = renderer.parse_response(completion, prompt_ids=prompt)
+    assert (parsed.reasoning_content, parsed.content) == ("They greet.", "Hello!")

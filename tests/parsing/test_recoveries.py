@@ -49,6 +49,7 @@ def parse(key: str, text: str) -> ParsedResponse:
             "deepseek_v4",
             f"<｜DSML｜function_calls>\n{_INVOKE}</｜DSML｜invoke>\n</｜DSML｜function_calls>",
         ),
+        ("other_syntax", "kimi", f"<|tool_call_section_begin|>{_KIMI}<|tool_call_section_end|>"),
         ("other_syntax", "jamba", f"<tool_calls>{_HERMES}</tool_calls>"),
         ("other_syntax", "xlam", f"<tool_call>[{_HERMES}]</tool_call>"),
         ("other_syntax", "granite", f"<tool_call>[{_HERMES}]"),

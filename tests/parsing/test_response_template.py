@@ -106,7 +106,34 @@ def test_a_record_that_is_not_read_is_a_conflict() -> None:
     assert any("version 7" in conflict for conflict in resolution.conflicts)
 
 
-def stand_in_with(record: dict[str, Any]) -> PreTrainedTokenizerFast:
+@pytest.mark.parametrize("name", ["hf", "response_template"])
+def test_a_parser_name_makes_the_record_override_the_template(name: str) -> None:
+    record = write_response_template(grammar_with_header("glm"))
+    tokenizer = stand_in_with(record)
+    options = create_renderer(tokenizer, on_loss="ignore", tool_parser="hermes", reasoning_parser=name)
+    assert options.resolution.grammar.tools == "hermes"
+    grammar = create_renderer(
+        tokenizer, on_loss="ignore", tool_parser=name, reasoning_parser="mistral"
+    ).resolution.grammar
+    assert (grammar.tools, grammar.call) == ("glm", ("<tool_call>", "</tool_call>"))
+    assert grammar.reasoning is not None
+    assert grammar.reasoning.markers == ("[THINK]", "[/THINK]")
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (None, "the model has no response_template"),
+        ({"version": 7}, "version 7"),
+        ({"fields": {"content": {}}}, "tool_parser 'hf': the model's response_template has no such field"),
+    ],
+)
+def test_a_record_that_a_parser_name_needs_and_that_is_missing_is_an_error(record: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        create_renderer(stand_in_with(record), tool_parser="hf")
+
+
+def stand_in_with(record: dict[str, Any] | None) -> PreTrainedTokenizerFast:
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=byte_tokenizer(["<|im_start|>", "<|im_end|>"]), eos_token="<|im_end|>", chat_template=BARE
     )

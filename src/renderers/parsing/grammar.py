@@ -8,6 +8,7 @@ from typing import NamedTuple
 from renderers.core.completion_variants import CompletionVariants
 from renderers.parsing.parser_names import (
     REASONING_PARSERS,
+    RESPONSE_TEMPLATE_NAMES,
     TOOL_PARSERS,
     UNREAD_REASONING_PARSERS,
     UNREAD_TOOL_PARSERS,
@@ -129,6 +130,11 @@ class ParserOverrides(NamedTuple):
         if self.reasoning_parser is not None:
             check_name("reasoning_parser", self.reasoning_parser, REASONING_PARSERS, UNREAD_REASONING_PARSERS)
 
+    @property
+    def from_response_template(self) -> tuple[str, ...]:
+        """The options that name the model's `response_template`."""
+        return tuple(option for option, name in self._asdict().items() if name in RESPONSE_TEMPLATE_NAMES)
+
 
 NO_OVERRIDES = ParserOverrides()
 """Parse completions in the format that the template shows."""
@@ -154,14 +160,22 @@ def apply_variants(grammar: Grammar, variants: CompletionVariants, *, tools: str
     )
 
 
-def apply_overrides(grammar: Grammar, overrides: ParserOverrides) -> Grammar:
+def apply_overrides(grammar: Grammar, overrides: ParserOverrides, *, declared: Grammar | None = None) -> Grammar:
     """Return a grammar with the formats of the named parsers. A format that it already has is kept with its padding.
+
+    `declared` is the grammar of the model's `response_template`, for parsers with its name.
 
     >>> apply_overrides(Grammar(), ParserOverrides(tool_parser="qwen3")).tools
     'hermes'
     """
-    named = None if overrides.tool_parser is None else TOOL_PARSERS[overrides.tool_parser]
-    reasoning = None if overrides.reasoning_parser is None else REASONING_PARSERS[overrides.reasoning_parser]
+    named, reasoning = TOOL_PARSERS.get(overrides.tool_parser or ""), None
+    if declared is not None and "tool_parser" in overrides.from_response_template:
+        grammar = replace(grammar, tools=declared.tools, section=declared.section, call=declared.call)
+    if declared is not None and "reasoning_parser" in overrides.from_response_template:
+        is_same = grammar.reasoning and declared.reasoning and grammar.reasoning.markers == declared.reasoning.markers
+        grammar = grammar if is_same else replace(grammar, reasoning=declared.reasoning)
+    else:
+        reasoning = REASONING_PARSERS.get(overrides.reasoning_parser or "")
     if named is not None:
         grammar = _with_tools(grammar, named.tools)
         grammar = grammar if named.call is None else replace(grammar, call=named.call)

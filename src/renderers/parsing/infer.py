@@ -43,7 +43,8 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
     """
     prompts = [header.generation_prompt for header in turns.headers("user")]
     markers = turns.think_markers
-    reasoning = _reasoning(turns, markers) if markers else _unrendered_reasoning(turns, prompts)
+    rendered = _reasoning(turns, markers) if markers else _unrendered_reasoning(turns, prompts)
+    reasoning = _prompted_reasoning(turns, prompts) or rendered
     response = _response(turns)
     header = _header(turns, prompts, {*(reasoning.markers if reasoning else ()), *(response or ())})
     calls = _calls(tool_turns, Grammar(reasoning=reasoning, response=response), header)
@@ -98,6 +99,21 @@ def _after_empty(turns: TurnFormat, close: str, *, default: str) -> str:
         return default
     _, closing, after = turn.trace.text[: spans[0].start].rpartition(close)
     return after if closing and not after.strip() else default
+
+
+def _prompted_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> ReasoningFormat | None:
+    """Return the format of reasoning that prompts open with a text that no turn contains. None if they do not."""
+    around = turns.field_delimiters.get(Channel.REASONING)
+    # Nothing may be between the header and the reasoning: content begins there, too.
+    if around is None or around.before != _around_content(turns)[0] or not around.after.strip():
+        return None
+    openings = {prompt.rpartition(around.before)[2] for prompt in prompts if around.before in prompt}
+    opening, close = next(iter(openings), "").strip(), around.after.strip()
+    if len(openings) != 1 or not opening:
+        return None
+    trail, _, after = around.after.partition(close)
+    lead = next(iter(openings)).partition(opening)[2]
+    return ReasoningFormat(markers=(opening, close), edges=Edges(lead=lead, trail=trail), after=after)
 
 
 def _unrendered_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> ReasoningFormat | None:

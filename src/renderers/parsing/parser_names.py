@@ -122,6 +122,9 @@ REASONING_PARSERS: Mapping[str, ReasoningParser] = MappingProxyType(
 )
 """The reasoning parser for each name."""
 
+RESPONSE_TEMPLATE_NAMES = frozenset({"hf", "response_template"})
+"""The names for the format that the model's own `response_template` describes."""
+
 _ENGINE_TOOL_PARSERS = (
     "apertus cohere_command3 cohere_command4 deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 deepseek_v41 dots "
     "ernie45 functiongemma gemma4 gigachat3 glm45 glm47 granite granite-20b-fc granite4 hermes hf hunyuan_a13b "
@@ -143,10 +146,10 @@ _ENGINE_REASONING_PARSERS = (
 ).split()
 """The reasoning parsers of vLLM 0.32 and SGLang 0.5.23."""
 
-UNREAD_TOOL_PARSERS = frozenset(_ENGINE_TOOL_PARSERS) - TOOL_PARSERS.keys()
+UNREAD_TOOL_PARSERS = frozenset(_ENGINE_TOOL_PARSERS) - TOOL_PARSERS.keys() - RESPONSE_TEMPLATE_NAMES
 """The tool parsers of the engines with formats that this package does not read."""
 
-UNREAD_REASONING_PARSERS = frozenset(_ENGINE_REASONING_PARSERS) - REASONING_PARSERS.keys()
+UNREAD_REASONING_PARSERS = frozenset(_ENGINE_REASONING_PARSERS) - REASONING_PARSERS.keys() - RESPONSE_TEMPLATE_NAMES
 """The reasoning parsers of the engines with formats that this package does not read."""
 
 
@@ -156,7 +159,7 @@ def check_name(option: str, name: str, known: Mapping[str, object], unread: froz
     Raises:
         ValueError: The name is not the name of a parser, or of one with a format that is not read.
     """
-    if name in known:
+    if name in known or name in RESPONSE_TEMPLATE_NAMES:
         return
     if name in unread:
         raise ValueError(f"{option} {name!r} exists in vLLM or SGLang, but its format is not supported here")

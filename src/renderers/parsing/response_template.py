@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
+from renderers.parsing.grammar import SPACES, Edges, Grammar, ParserOverrides, ReasoningFormat
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
 
 VERSION = 1
@@ -83,6 +83,29 @@ def read_response_template(record: Mapping[str, Any]) -> Grammar:
         section=TOOL_FORMATS[tools].section if tools else None,
         call=call,
     )
+
+
+def read_declared_format(record: Mapping[str, Any] | None, overrides: ParserOverrides) -> Grammar | None:
+    """Return the grammar of a model's record if overrides name it. None if they do not.
+
+    Raises:
+        ValueError: There is no record, it lacks a field that an override needs, or it cannot be read.
+    """
+    options = overrides.from_response_template
+    if not options:
+        return None
+    if record is None:
+        raise ValueError(
+            f"{' and '.join(options)} {getattr(overrides, options[0])!r}: the model has no response_template in its "
+            "tokenizer_config.json. Pass the name of a format."
+        )
+    grammar = read_response_template(record)
+    for option, field in (("tool_parser", grammar.tools), ("reasoning_parser", grammar.reasoning)):
+        if option in options and field is None:
+            raise ValueError(
+                f"{option} {getattr(overrides, option)!r}: the model's response_template has no such field"
+            )
+    return grammar
 
 
 def _first(literal: object) -> str:

@@ -5,7 +5,7 @@
     <|tool_calls_section_end|>
 
 (Line breaks are for readability only.) Used by Kimi K2 and K2.5. The name is the part of the id between its first dot
-and its colon.
+and its colon. Models also write the markers of the section in the singular: `<|tool_call_section_begin|>`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from renderers.parsing.tool_formats.base import (
 )
 
 _SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+_OTHER_SECTION = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"
 _CALL = "<|tool_call_begin|>", "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
 
@@ -47,6 +48,7 @@ def _read_head(payload: Payload) -> CallHead:
 KIMI = ToolFormat(
     key="kimi",
     section=_SECTION,
+    other_sections=(_OTHER_SECTION,),
     call=_CALL,
     inner=(_ARGUMENTS,),
     ends_reasoning=True,
