@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from renderers import ContentDelta, Region, ToolCallParseStatus, create_renderer, load_tokenizer
+from renderers import (
+    ContentDelta,
+    Region,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallParseStatus,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import TOOL_FORMATS, FoundCalls, Payload
+from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, one_by_one, reader_of_bytes
 from tests.support.completions import read as read_chunks
 from tests.support.responses import OK, ROME, TOOLS, said
@@ -180,3 +190,32 @@ def test_a_stop_token_ends_text_that_could_begin_a_call() -> None:
     parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
     parser.feed(reader.encode('Say {"name": "a<|stop|>'))
     assert parser.state.stop_token_id is not None
+
+
+@pytest.mark.parametrize("key", ["jamba", "mistral_list", "command", "command_r", "granite", "phi4_mini", "apertus"])
+def test_the_calls_of_a_json_list_are_emitted_as_they_arrive(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    text = format_calls(key, [Call("look", {"city": "Rome"}), Call("find", {"query": "x"})])
+    ids = reader.encode(text + "<|stop|>")
+    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
+    events = [(position, event) for position, token in enumerate(ids) for event in parser.feed([token])]
+    ends = [position for position, event in events if isinstance(event, ToolCallEnd)]
+    names = [position for position, event in events if isinstance(event, ToolCallDelta) and event.name is not None]
+    assert len(ends) == len(names) == 2
+    assert names[0] < ends[0] < names[1] < ends[1] < len(ids) - 2
+    arguments = ["", ""]
+    for _, event in events:
+        if isinstance(event, ToolCallDelta):
+            arguments[event.number] += event.arguments
+    assert [json.loads(part) for part in arguments] == [{"city": "Rome"}, {"query": "x"}]
+    assert [call.arguments for call in parser.close().tool_calls] == [{"city": "Rome"}, {"query": "x"}]
+
+
+def test_an_object_of_a_list_that_is_not_json_goes_on_to_the_end_of_the_list() -> None:
+    reader = reader_of_bytes(grammar_of("jamba"), marks=True)
+    text = '<tool_calls>[{"name": "a", "arguments": {}}, {"name": "b", "arguments": {x}}, {"name": "c"}]</tool_calls>'
+    for chunks in ([reader.encode(text)], [[token] for token in reader.encode(text)]):
+        first, second = read_chunks(reader, chunks).response.tool_calls
+        assert (first.name, first.status) == ("a", ToolCallParseStatus.OK)
+        assert (second.name, second.status) == ("b", ToolCallParseStatus.INVALID_JSON)
+        assert second.raw == '{"name": "b", "arguments": {x}}, {"name": "c"}]'

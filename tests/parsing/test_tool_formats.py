@@ -16,8 +16,7 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
-from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
-from renderers.parsing.tool_formats.base import find_list, list_calls_in
+from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -233,10 +232,7 @@ def harmony(header: str, body: str) -> str:
 LISTS = [
     (key, *tool_format.call)
     for key, tool_format in TOOL_FORMATS.items()
-    if tool_format.find in (list_calls_in, find_list)
-    and tool_format.layout is TurnLayout.LISTS
-    and tool_format.call
-    and key != "apertus"
+    if tool_format.json_list and tool_format.call and key != "apertus"
 ]
 """The formats with JSON lists, and the markers around them."""
 

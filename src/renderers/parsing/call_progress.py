@@ -47,35 +47,42 @@ class ObjectEnd:
         return None
 
 
-class ArgumentsEnd:
+class ObjectCursor:
+    """Find the end of a JSON object in the input, from the position of the buffer on. Scans each byte once."""
+
+    def __init__(self, buffer: InputBuffer) -> None:
+        self._buffer, self._object = buffer, ObjectEnd()
+        self._scanned = buffer.offset_of(buffer.position)
+
+    def find(self, limit: int) -> int | None:
+        """Return the position after the object. None if it does not end before a position."""
+        start = max(self._scanned - self._buffer.offset_of(0), self._buffer.position)
+        self._scanned = self._buffer.offset_of(max(start, limit))
+        end = self.find_in(self._buffer.byte_text[start:limit])
+        return None if end is None else start + end
+
+    def find_in(self, text: str) -> int | None:
+        """Return the position after the object in a text that follows the texts before it. None if it goes on."""
+        return self._object.find(text)
+
+
+class ArgumentsEnd(ObjectCursor):
     """Find the end of the JSON object with the arguments of a call, in the input from the beginning of the call on."""
 
     def __init__(
         self, buffer: InputBuffer, tool_format: ToolFormat, *, mark: Callable[[str], str], decode: Callable[[str], str]
     ) -> None:
-        """The call begins at the position of the buffer."""
-        self._buffer, self._format, self._mark, self._decode = buffer, tool_format, mark, decode
-        self._scanned = buffer.offset_of(buffer.position)
+        super().__init__(buffer)
+        self._format, self._mark, self._decode = tool_format, mark, decode
         self._head: str | None = ""
         """The byte text in which the beginning of the arguments is searched for. None if there is nothing to find."""
-        self._object: ObjectEnd | None = None
+        self._found = False
+        """True if the arguments have begun."""
 
-    def find(self, limit: int) -> int | None:
-        """Return the position after the arguments. None if they do not end before a position. Scans each byte once."""
-        start = max(self._scanned - self._buffer.offset_of(0), self._buffer.position)
-        text = self._buffer.byte_text[start:limit]
-        self._scanned = self._buffer.offset_of(max(start, limit))
-        if self._object is not None:
-            end = self._object.find(text)
-        elif self._head is not None:
-            end = self._search_head(text)
-        else:
-            end = None
-        return None if end is None else start + end
-
-    def _search_head(self, text: str) -> int | None:
-        """Search for the beginning of the arguments. Return the position after these in a text, if they end in it."""
-        assert self._head is not None
+    def find_in(self, text: str) -> int | None:
+        """Return the position after the arguments in a text. None if these go on, or have not begun."""
+        if self._found or self._head is None:
+            return super().find_in(text) if self._found else None
         size, self._head = len(self._head), self._head + text
         head = self._format.read_head(Payload(self._head, self._mark, self._decode, NO_SCHEMAS))
         rest = "" if head.arguments_start is None or not head.name else self._head[head.arguments_start :].lstrip()
@@ -83,8 +90,8 @@ class ArgumentsEnd:
         if start > _LONGEST_HEAD or (rest and not rest.startswith("{")):
             self._head = None
         elif rest:
-            self._object = ObjectEnd()
-            end = self._object.find(rest)
+            self._found = True
+            end = super().find_in(rest)
             return None if end is None else start + end - size
         return None
 

@@ -20,6 +20,7 @@ from renderers.parsing.call_progress import CallProgress
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.grammar import SPACES
+from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload, TurnLayout
 from renderers.parsing.tool_formats.base import recovered
@@ -102,7 +103,8 @@ class CallReader:
             self._progress = CallProgress(self._captured, tool_format, mark=mark, decode=decode)
         self._emitter.read_markers_to(end)
         # A token that can end the call is not plain.
-        plain = None if self._compiled.ends_with_arguments else self._compiled.plain_in_calls
+        ends_early = self._compiled.ends_with_arguments or self._compiled.has_json_list
+        plain = None if ends_early else self._compiled.plain_in_calls
         field = Field(self._make_delta, _CALL, "", "", (), self._captured, plain)
         self._emitter.enter_field(field)
 
@@ -140,6 +142,14 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
+
+    def is_json(self, rest: str) -> bool:
+        """Return True if the byte text of the call so far, and some text after it, is a JSON value."""
+        try:
+            read_json("".join([part for part, _ in self._captured]) + rest)
+        except JsonError:
+            return False
+        return True
 
     def _read(self, payload: Payload) -> ParsedToolCall:
         tool_format = self._compiled.tool_format

@@ -108,6 +108,7 @@ class CompiledGrammar:
         self.call, call_end = map(mark, grammar.call or _NO_MARKERS)
         self.ends_with_arguments = not call_end and tool_format is not None and tool_format.ends_with_arguments
         """True if the end of its arguments ends a call."""
+        self.has_json_list = tool_format is not None and tool_format.json_list
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
         self.unmarked_openers = frozenset({self.unmarked, *(tool_format.within_text if tool_format else ())}) - {""}
@@ -127,6 +128,10 @@ class CompiledGrammar:
             for opener, closer in (*pairs, *([(self.unmarked, unmarked_end)] if self.unmarked else ()))
         }
         """By the marker that opens a call: the marker that closes it, and the markers to search for in it."""
+        self.list_markers = {
+            opener: MarkerSet.of(*markers.markers, "{") for opener, (_, markers) in self.call_ends.items()
+        }
+        """By the marker that opens a JSON list: the markers to search for between its calls."""
 
     @property
     def _unknown_in_calls(self) -> str:

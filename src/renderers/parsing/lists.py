@@ -1,7 +1,7 @@
 """Scan turns with several calls between two markers, or with calls without markers.
 
-The tokens of such calls are deferred until they are complete: only then it is known where each call ends, and
-whether a text without markers is a call at all.
+A JSON list between two markers is read call by call. The tokens of all others are deferred until they are complete:
+only then it is known where each call ends, and whether a text without markers is a call at all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import RecoveryKind, ToolCallParseStatus
+from renderers.parsing.buffer import MarkerSet
+from renderers.parsing.call_progress import ObjectCursor
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers_within
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import NO_EDGES, SPACES
@@ -44,6 +46,13 @@ class ListScanner(MarkerScanner):
 
     _content: Field
     """The field of a text without markers, if it turns out not to be calls."""
+    # Set by `begin_call`.
+    _list_markers: MarkerSet
+    """The markers to search for between the calls of a JSON list."""
+    _list_recoveries: tuple[RecoveryKind, ...] = ()
+    """The differences of all calls of a list from the format."""
+    _object: ObjectCursor | None = None
+    """The object of a call in a JSON list. None if it has ended."""
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
@@ -55,7 +64,8 @@ class ListScanner(MarkerScanner):
         self.open_call(marker)
         self.calls.begin_section(position, marker, self.closing[0])
         self.emitter.read_markers_to(position + len(marker))
-        self.begin(self._in_list, TEXT_IN_SECTION)
+        self._list_markers = self.compiled.list_markers[marker]
+        self.begin(self._in_json_list if self.compiled.has_json_list else self._in_list, TEXT_IN_SECTION)
 
     def begin_bare_calls(self, content: Field) -> None:
         self._content = content
@@ -63,26 +73,89 @@ class ListScanner(MarkerScanner):
 
     def _in_list(self, final: bool) -> bool:
         """Read all calls between two markers."""
-        buffer, calls, compiled = self.buffer, self.calls, self.compiled
-        closer, markers = self.closing
+        buffer, markers = self.buffer, self.closing[1]
         match = buffer.find(markers)
         if match is None and not final:
             buffer.defer(markers)
             return False
         end, marker = match or (len(buffer.byte_text), "")
-        closed = marker == closer if closer else bool(marker)
-        # Text without any call is a call that failed.
-        found = self._find(buffer.position, end) or FoundCalls([(0, end - buffer.position)], broken=True)
-        self._read_calls(found, end, cut_off=None if closed else ToolCallParseStatus.UNCLOSED_BLOCK)
-        if found.broken and not marker:
+        found = self._find(buffer.position, end)
+        if found is None:
+            return self._end_list_without_calls(end, marker)
+        self._read_calls(found, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
+        return self._end_list(end, marker, broken=found.broken)
+
+    def _in_json_list(self, final: bool) -> bool:
+        """Read the text between the calls of a JSON list, up to the next call or the end of the list."""
+        buffer, calls = self.buffer, self.calls
+        match = buffer.find(self._list_markers)
+        if match is None and not final:
+            buffer.defer(self._list_markers)
             return False
-        if closer and not closed and not found.broken:
+        end, marker = match or (len(buffer.byte_text), "")
+        if marker != "{":
+            if not calls.has_calls_in_section:
+                return self._end_list_without_calls(end, marker)
+            self._skip_to(end)
+            return self._end_list(end, marker, broken=False)
+        before = buffer.byte_text[buffer.position : end].replace(UNKNOWN, "")
+        if not calls.has_calls_in_section:
+            self._list_recoveries = () if "[" in before else (RecoveryKind.OTHER_SYNTAX,)
+        self._skip_to(end)
+        self._begin_list_call(end, before=before if not calls.has_calls_in_section else "", beside=before)
+        self._object = ObjectCursor(buffer)
+        self.current = self._in_list_call
+        return True
+
+    def _in_list_call(self, final: bool) -> bool:
+        """Read a call of a JSON list. An object that is not JSON goes on to the end of the list."""
+        buffer, calls, markers = self.buffer, self.calls, self.closing[1]
+        match = buffer.find(markers)
+        limit = match[0] if match else len(buffer.byte_text)
+        if match is None and not final:
+            limit -= markers.partial_suffix_length(buffer.byte_text, buffer.position)
+        unknown = buffer.byte_text.find(UNKNOWN, buffer.position, limit)
+        end = self._object.find(unknown if unknown >= 0 else limit) if self._object else None
+        if end is not None:
+            self._object = None
+            if calls.is_json(buffer.byte_text[buffer.position : end]):
+                self.emitter.emit_text_to(end, closed=NO_EDGES)
+                calls.end(end)
+                self.begin(self._in_json_list, TEXT_IN_SECTION)
+            return True
+        if unknown >= 0:
+            self.skip_unknown_token(unknown)
+            return True
+        if match is None and not final:
+            self.emitter.emit_text_to(limit, closed=None)
+            return False
+        marker = match[1] if match else ""
+        self.emitter.emit_text_to(limit, closed=NO_EDGES)
+        calls.end(limit, broken=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
+        return self._end_list(limit, marker, broken=True)
+
+    def _closes(self, marker: str) -> bool:
+        """Return True if a marker closes the list. Without a closing marker, any other marker does."""
+        return marker == self.closing[0] if self.closing[0] else bool(marker)
+
+    def _end_list_without_calls(self, end: int, marker: str) -> bool:
+        """End a list without a call. Its text is a call that failed."""
+        found = FoundCalls([(0, end - self.buffer.position)], broken=True)
+        self._read_calls(found, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
+        return self._end_list(end, marker, broken=True)
+
+    def _end_list(self, end: int, marker: str, *, broken: bool) -> bool:
+        """End a list at a marker, or at the end of the completion. `broken` is True if its last call is broken."""
+        if broken and not marker:
+            return False
+        closer, closed = self.closing[0], self._closes(marker)
+        if closer and not closed and not broken:
             self.emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
         closing_end = end + len(closer) if closed else end
-        calls.end_section(closing_end, closed=closed)
+        self.calls.end_section(closing_end, closed=closed)
         self.emitter.read_markers_to(closing_end)
         if marker or not closer:
-            self.begin_later_content(compiled.fields.after_calls)
+            self.begin_later_content(self.compiled.fields.after_calls)
         return bool(marker)
 
     def _in_bare_calls(self, final: bool) -> bool:
@@ -177,13 +250,11 @@ class ListScanner(MarkerScanner):
         """
         buffer, calls = self.buffer, self.calls
         start = buffer.position
+        self._list_recoveries = found.recoveries
         for number, (first, last) in enumerate(found.spans, 1):
-            before = buffer.byte_text[buffer.position : start + first]
+            before = buffer.byte_text[buffer.position : start + first].replace(UNKNOWN, "")
             self._skip_to(start + first)
-            calls.recoveries += found.recoveries
-            if "```" in before:
-                calls.recoveries.append(RecoveryKind.CODE_FENCE)
-            calls.begin(start + first, start + first, before=before.replace(UNKNOWN, "") if number == 1 else "")
+            self._begin_list_call(start + first, before=before if number == 1 else "", beside=before)
             while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, start + last)) >= 0:
                 self.skip_unknown_token(unknown)
             self.emitter.emit_text_to(start + last, closed=NO_EDGES)
@@ -191,6 +262,13 @@ class ListScanner(MarkerScanner):
             calls.end(start + last, broken=cut_off if broken else None)
         if not found.broken or cut_off is None:
             self._skip_to(end)
+
+    def _begin_list_call(self, position: int, *, before: str, beside: str) -> None:
+        """Begin a call of a list. `before` is text that belongs to it, `beside` all text since the call before it."""
+        self.calls.recoveries += self._list_recoveries
+        if "```" in beside:
+            self.calls.recoveries.append(RecoveryKind.CODE_FENCE)
+        self.calls.begin(position, position, before=before)
 
     def _skip_to(self, end: int) -> None:
         """Skip the text beside calls up to a position. The punctuation of a list is not text."""

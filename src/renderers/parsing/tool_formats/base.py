@@ -166,6 +166,8 @@ class ToolFormat:
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
     json_arguments: bool = False
     """The arguments are one JSON object, so a stream can emit their text."""
+    json_list: bool = False
+    """The calls between two markers are the objects of a JSON list (layout `LISTS`). A stream emits them one by one."""
     ends_with_arguments: bool = False
     """A call without a closing marker ends with its arguments, if these are a JSON object after the name."""
     assumes_prompt: bool = False
@@ -177,15 +179,10 @@ class ToolFormat:
     segments: Segments | None = None
     """The segments of a turn, in the layout `SEGMENTS`."""
     find: Callable[[Payload], FoundCalls | None] | None = None
-    """Find the calls in a text with several, in the layouts with lists. None if the text has none. Never raises."""
+    """Find the calls in a text with several, in the layouts with lists other than JSON lists.
 
-
-def find_list(payload: Payload) -> FoundCalls | None:
-    """Find the calls of a JSON list. Objects that are not in a list are calls, too."""
-    found = list_calls_in(payload)
-    if found is None or "[" in payload.byte_text[: found.spans[0][0]]:
-        return found
-    return found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
+    None if the text has none. Never raises.
+    """
 
 
 def list_calls_in(payload: Payload) -> FoundCalls | None:

@@ -33,7 +33,7 @@ from renderers.parsing.tool_formats.base import (
     TurnLayout,
     broken_call,
     failed_call,
-    find_list,
+    list_calls_in,
     named_call,
     read_arguments,
     read_json_call,
@@ -74,7 +74,7 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     byte_text, position = payload.byte_text, 0
     for marker in (payload.mark(marker) for pair in _MARKERS for marker in pair if marker):
         byte_text = byte_text.replace(marker, " " * len(marker))
-    found = find_list(payload._replace(byte_text=byte_text))
+    found = list_calls_in(payload._replace(byte_text=byte_text))
     for start, end in found.spans if found else ():
         text = payload.decode(byte_text[start:end])
         call = read_json_call(Payload(text, payload.mark, str, payload.schemas))
@@ -84,7 +84,7 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
         ):
             return None
         position = end
-    if found is not None and byte_text != payload.byte_text:
+    if found is not None and (byte_text != payload.byte_text or "[" not in byte_text[: found.spans[0][0]]):
         found = found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
     return found if _BESIDE_CALLS.fullmatch(byte_text, position) else None
 
@@ -96,7 +96,7 @@ JAMBA = ToolFormat(
     json_arguments=True,
     read=read_json_call,
     read_head=read_json_head,
-    find=find_list,
+    json_list=True,
 )
 MISTRAL_LIST = dataclasses.replace(JAMBA, key="mistral_list", call=("[TOOL_CALLS]", ""))
 COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<|END_ACTION|>"))
@@ -114,5 +114,6 @@ XLAM = dataclasses.replace(
     openings=("[", "{", "```", *(opener for opener, _ in _MARKERS)),
     within_text=("{", "[", "```"),
     layout=TurnLayout.BARE_CALLS,
+    json_list=False,
     find=_find_bare,
 )
