@@ -549,8 +549,37 @@ def test_a_turn_can_be_sampled_again(renderer: ChatRenderer) -> None:
     rollout.rewind()
     assert sample(rollout).parsed.content == "C"
     assert [branch.turns[-1].parsed.content for branch in rollout.branches] == ["A", "B", "C"]
-    with pytest.raises(ValueError, match="cannot go back 2 turns: the current branch has 1"):
+    with pytest.raises(ValueError, match="cannot go back 2 turns: the conversation has fewer sampled turns"):
         rollout.rewind(2)
+    with pytest.raises(ValueError, match="turns must be a positive number of turns, not 0"):
+        rollout.rewind(0)
+
+
+def test_a_turn_before_a_refused_bridge_can_be_sampled_again(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", "<|think|>Open<|end|>", "B<|end|>", "C<|end|>")
+    first = sample(rollout)
+    rollout.add([user("And?")])
+    second = sample(rollout)
+    assert rollout.add([user("Well?")]).refusal is not None
+    assert rollout.add([user("Please.")]).refusal is not None
+    rollout.rewind()
+    assert rollout.turns == (first,)
+    assert sample(rollout).parsed.content == "B"
+    assert sampler.requests[1][0] == sampler.requests[2][0]
+    rollout.add([user("And?")])
+    rollout.rewind(2)
+    assert rollout.prompt_ids == sampler.requests[0][0]
+    assert rollout.branches[0].turns == (first, second)
+
+
+def test_a_branch_names_the_turn_that_it_continues(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "<|think|>Open<|end|>", "B<|end|>")
+    sample(rollout)
+    rollout.add([user("And?")])
+    second = sample(rollout)
+    rollout.add([user("Well?")])
+    sample(rollout)
+    assert [branch.follows for branch in rollout.branches] == [None, second.number]
 
 
 def test_a_harness_that_changes_nothing_keeps_the_tokens(renderer: ChatRenderer) -> None:

@@ -116,6 +116,7 @@ class RolloutMachine(RuleBasedStateMachine):
         assert added.is_bridged == (rollout._position.prompt.parent is not None)
         if turn is not None:
             check_prompt(rollout, RENDERER, turn)
+            assert rollout._position.prompt.follows == turn.number
 
     @rule(number=st.integers(0, 9), count=st.integers(1, 3))
     @precondition(lambda self: sum(1 for _ in self.rollout.self_and_forks()) < 8)
@@ -128,10 +129,15 @@ class RolloutMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 9), turns=st.integers(1, 3))
     def rewind(self, number: int, turns: int) -> None:
         rollout = self.pick(number)
-        path = rollout.turns
-        if len(path) >= turns:
+        path, last = rollout.turns, rollout._position.turn
+        try:
             rollout.rewind(turns)
+        except ValueError:
+            assert len(path) < turns
+            return
+        if len(path) >= turns:
             assert rollout._position.prompt is path[-turns].prompt
+        assert last is None or turns > 1 or rollout._position.prompt is last.prompt
 
     @rule(number=st.integers(0, 9), messages=st.sampled_from(MESSAGES[:3]))
     def sync_with_a_normalised_history(self, number: int, messages: list[dict[str, Any]]) -> None:

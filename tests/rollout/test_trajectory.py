@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from renderers.client.completion import Completion
@@ -42,6 +44,14 @@ def test_a_path_begins_with_a_rendered_conversation(trajectory: Trajectory) -> N
     assert [turn.number for turn in trajectory.path_to(5)] == [0, 1, 3, 5]
     assert [turn.number for turn in trajectory.path_to(6)] == [4, 6]
     assert trajectory.path_to(None) == []
+
+
+def test_turns_before_a_prompt_are_those_of_the_conversation(trajectory: Trajectory) -> None:
+    prompt = dataclasses.replace(trajectory.turns[4].prompt, rendered_after=3)
+    assert prompt.follows == 3
+    before = [trajectory.turn_before(prompt, count) for count in range(1, 5)]
+    assert [None if turn is None else turn.number for turn in before] == [3, 1, 0, None]
+    assert trajectory.turns[3].prompt.follows == trajectory.turns[3].prompt.parent == 1
 
 
 def test_the_ids_and_messages_before_a_prompt_are_those_of_its_path(trajectory: Trajectory) -> None:

@@ -118,14 +118,18 @@ class RecordedRollout:
         The turns after it stay in a branch of their own.
 
         Raises:
-            ValueError: The current branch has fewer turns.
+            ValueError: The conversation has fewer sampled turns.
             RolloutError: `generate` is running.
         """
         self._check_idle()
-        path = self.turns
-        if type(turns) is not int or not 1 <= turns <= len(path):
-            raise ValueError(f"cannot go back {turns!r} turns: the current branch has {len(path)}")
-        self._position, self._stopped = self._at(path[-turns].prompt), None
+        if type(turns) is not int or turns < 1:
+            raise ValueError(f"turns must be a positive number of turns, not {turns!r}")
+        last, prompt = self._position.turn, self._position.prompt
+        if last is None or turns > 1:
+            last = self._trajectory.turn_before(prompt, turns if last is None else turns - 1)
+        if last is None:
+            raise ValueError(f"cannot go back {turns} turns: the conversation has fewer sampled turns")
+        self._position, self._stopped = self._at(last.prompt), None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rollout and its forks to a file, as one line of JSON. `save_rollouts` writes several rollouts.

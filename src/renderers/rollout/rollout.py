@@ -244,8 +244,9 @@ class Rollout(RecordedRollout):
             # Nothing was sampled from the prompt, so it is replaced.
             new = [*position.prompt.messages, *new]
             if position.prompt.parent is None:
-                self._position = self._start(new, position.prompt.refusal)
-                return Added(False, position.prompt.refusal)
+                refusal = position.prompt.refusal
+                self._position = self._start(new, after=position.prompt.rendered_after, refusal=refusal)
+                return Added(False, refusal)
             position = self._after(self._trajectory.turns[position.prompt.parent])
         return self._extend(position, new, lambda: [*self._messages_at(position), *new])
 
@@ -286,15 +287,17 @@ class Rollout(RecordedRollout):
         assert turn is not None
         ids, refusal = bridge_ids(self._renderer, prompt_ids, turn.token_ids, new, self._options)
         if ids is None:
-            self._position = self._start(conversation(), refusal)
+            self._position = self._start(conversation(), after=turn.number, refusal=refusal)
             return Added(False, refusal)
         prompt = Prompt(parent=turn.number, messages=tuple(new), token_ids=ids[turn.end :], start=turn.end)
         self._position = Position(prompt, ids)
         return Added(True)
 
-    def _start(self, messages: Sequence[JsonObject], refusal: BridgeRefusal | None = None) -> Position:
+    def _start(
+        self, messages: Sequence[JsonObject], *, after: int | None = None, refusal: BridgeRefusal | None = None
+    ) -> Position:
         """Return the position after a whole conversation, rendered unless it is long."""
-        prompt = Prompt(parent=None, messages=tuple(messages), token_ids=[], refusal=refusal)
+        prompt = Prompt(parent=None, messages=tuple(messages), token_ids=[], rendered_after=after, refusal=refusal)
         return self._rendered_unless_long(Position(prompt, None))
 
     def _rendered_unless_long(self, position: Position) -> Position:

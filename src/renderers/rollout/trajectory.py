@@ -23,8 +23,15 @@ class Prompt:
     """The tokens that a bridge appended, or all tokens of a rendered conversation."""
     start: int = 0
     """The number of tokens before them."""
+    rendered_after: int | None = None
+    """The number of the turn after which the conversation was rendered again. None if it was not."""
     refusal: BridgeRefusal | None = None
     """The reason why the conversation was rendered again. None if it was not, or if the renderer gives no reason."""
+
+    @property
+    def follows(self) -> int | None:
+        """The number of the turn before the messages, with its tokens or rendered again. None if there is none."""
+        return self.rendered_after if self.parent is None else self.parent
 
     @property
     def end(self) -> int:
@@ -78,6 +85,11 @@ class Branch:
         return self.prompt.refusal
 
     @property
+    def follows(self) -> int | None:
+        """The number of the turn of another branch that the rendered conversation continues. None if there is none."""
+        return self.prompt.rendered_after
+
+    @property
     def token_ids(self) -> list[int]:
         """The ids of all prompts and turns."""
         ids: list[int] = []
@@ -107,6 +119,13 @@ class Trajectory:
             path.append(self.turns[turn])
             turn = path[-1].prompt.parent
         return path[::-1]
+
+    def turn_before(self, prompt: Prompt, count: int) -> Turn | None:
+        """Return the turn of the conversation that is `count` turns before a prompt; None if there are fewer."""
+        number = prompt.follows
+        for _ in range(count - 1):
+            number = None if number is None else self.turns[number].prompt.follows
+        return None if number is None else self.turns[number]
 
     def ids_before(self, prompt: Prompt) -> list[int]:
         """Return all ids before those of a prompt."""
