@@ -14,6 +14,7 @@ from typing import get_args
 import pytest
 
 import renderers
+import renderers.client
 from renderers import FAMILIES, BridgeReason, Channel, ChatRenderer, RenderedTokens, TemplateLimits, ToolCallParseStatus
 from renderers.cli.models import models
 from renderers.configs import RendererConfig
@@ -124,9 +125,10 @@ def test_a_page_names_paths_that_exist(page: Path) -> None:
 def test_the_api_page_names_public_names() -> None:
     text = (DOCS / "reference" / "api.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", text.split("## Command line")[0], re.MULTILINE)
-    for name in (name for row in rows for name in re.findall(r"`([\w.]+)", row)):
-        owner = ChatRenderer if name.startswith("renderer.") else renderers
-        assert hasattr(owner, name.removeprefix("renderer.")), name
+    owners = {"renderer": ChatRenderer, "client": renderers.client, "": renderers}
+    for path in (path for row in rows for path in re.findall(r"`([\w.]+)", row)):
+        owner, _, name = path.rpartition(".")
+        assert hasattr(owners[owner], name), path
 
 
 def test_the_api_page_names_every_option_of_create_renderer() -> None:

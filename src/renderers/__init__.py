@@ -29,6 +29,12 @@ if TYPE_CHECKING:
         AttributedTextSegments as AttributedTextSegments, attribute_text_segments as attribute_text_segments,
     )
     from renderers.client.completion import Completion as Completion, WeightVersion as WeightVersion
+    from renderers.client.engines.base import (
+        CompletionReader as CompletionReader, EngineRequest as EngineRequest, InferenceEngine as InferenceEngine,
+        SampleRequest as SampleRequest,
+    )
+    from renderers.client.sync import SyncInferenceClient as SyncInferenceClient
+    from renderers.client.transport import InferenceClient
     from renderers.configs import *
     from renderers.core.completions import (
         CalledTool as CalledTool, CompletionState as CompletionState, ContentDelta as ContentDelta,
@@ -98,7 +104,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXAMPLE_MODEL", "Bridge", "BridgeReason", "BridgeRefusal", "ChatRenderer", "ControlTextError",
-    "LoadedTokenizer", "Loss", "LossError", "LossWarning", "MediaError", "Message", "MessageError",
+    "InferenceClient", "LoadedTokenizer", "Loss", "LossError", "LossWarning", "MediaError", "Message", "MessageError",
     "MultiModalData", "ParsedResponse", "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample",
     "Renderer", "RendererConfig", "RendererPool", "Resolution", "ResponseParser", "Rollout", "TemplateError",
     "Tokenizer", "TokenizerLoadError", "ToolCallParseStatus", "ToolSpec", "__version__",
@@ -123,6 +129,9 @@ _HOMES = {
     "renderers.bridging.refusal": "BridgeEvidence BridgeReason BridgeRefusal Evidence",
     "renderers.bridging.stability": "PrefixStability",
     "renderers.client.completion": "Completion WeightVersion",
+    "renderers.client.engines.base": "CompletionReader EngineRequest InferenceEngine SampleRequest",
+    "renderers.client.sync": "SyncInferenceClient",
+    "renderers.client.transport": "InferenceClient",
     "renderers.compat.bridge_helpers": "reject_assistant_in_extension trim_to_turn_close",
     "renderers.compat.segments": "AttributedTextSegments attribute_text_segments",
     "renderers.configs": "RendererConfig config_from_name merge_chat_template_kwargs template_field_names",
