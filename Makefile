@@ -67,7 +67,7 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	SHARED=$(SHARED) $(BIN)/pytest
 
-# make stress  stress loading of damaged files (SECONDS=60), encoding (TEXTS=5000000), templates (CHATS=2000000), parsing (CASES=10000000), bridging (BRIDGES=1000000), losses (LOSSES=500000), training samples (SAMPLES=1500), declarations of tools (TOOLS=20000) and the programs of Harmony (HARMONY=20000), DeepSeek (DEEPSEEK=20000) and Inkling (INKLING=20000)
+# make stress  run the stress tests, which take hours; smaller with CASES=1000, TEXTS=1000, SECONDS=5 and others
 stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_loading --seconds $(or $(SECONDS),60)
 	$(REAL) $(BIN)/python -m tests.stress_encoding --cases $(or $(TEXTS),5000000)

@@ -121,7 +121,7 @@ def reference(renderer: ChatRenderer, messages: Any, tools: Any, **arguments: An
     template = renderer.template(tools=tools is not None)
     tokens = tuple(renderer.tokenizer.special_tokens_map.items())
     prepared = prepare_tools(
-        template.source, InputAdapter(template, tokens).tools(tools), sort=renderer.program == "sorted_tools"
+        template.source, InputAdapter(template, tokens).tools(tools), sort=renderer.program == "sorted-tools"
     )
     try:
         with lists_can_change():

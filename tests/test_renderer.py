@@ -280,7 +280,7 @@ def test_a_final_message_can_be_continued(renderer: ChatRenderer) -> None:
             TemplateRunError,
             "the chat template fails at message 0: SecurityError: access to attribute '__class__'",
         ),
-        ("{{ 'a' * 10 ** 12 }}", HI, TemplateLimitError, "makes more than 268,435,456 characters"),
+        ("{{ 'a' * 10 ** 12 }}", HI, TemplateLimitError, "processes more than 268,435,456 characters"),
     ],
 )
 def test_every_error_names_the_problem_and_its_place(source: str, messages: Any, error: type, words: str) -> None:

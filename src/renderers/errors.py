@@ -381,7 +381,7 @@ class TemplateRunError(TemplateError):
 
 _LIMITS = {
     "bits": "makes a number of more than {most:,} bits",
-    "characters": "makes more than {most:,} characters",
+    "characters": "processes more than {most:,} characters",
     "memory": "needs more memory than there is",
     "nesting": "has blocks or brackets that are too deeply nested",
     "range": "asks for a range of more than {most:,} numbers",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import difflib
+import functools
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from renderers.core.inputs import TokenizerLike
 from renderers.core.losses import OnLoss
@@ -22,6 +24,29 @@ if TYPE_CHECKING:
     from renderers.configs import BaseRendererConfig
 
 
+P = ParamSpec("P")
+
+
+def _explain_unknown_options(create: Callable[P, ChatRenderer]) -> Callable[P, ChatRenderer]:
+    """Raise a `TypeError` for a keyword argument that does not exist, with the place for template arguments."""
+    names = {"tokenizer", "config", *(getattr(create, "__kwdefaults__", None) or ())}
+
+    @functools.wraps(create)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> ChatRenderer:
+        for name in kwargs.keys() - names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = (
+                f"Did you mean {close[0]!r}?"
+                if close
+                else (f"Pass template arguments as chat_template_kwargs={{{name!r}: {kwargs[name]!r}}}.")
+            )
+            raise TypeError(f"create_renderer has no option {name!r}. {hint}")
+        return create(*args, **kwargs)
+
+    return checked
+
+
+@_explain_unknown_options
 def create_renderer(
     tokenizer: TokenizerLike,
     config: BaseRendererConfig | None = None,

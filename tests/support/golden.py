@@ -59,7 +59,7 @@ CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 KEPT: dict[str, Family] = {
     key: family
     for key, family in FAMILIES.items()
-    if family.verified == "tokens" and (family.program in (None, "sorted_tools") or key == "gpt-oss")
+    if family.verified == "tokens" and (family.program in (None, "sorted-tools") or key == "gpt-oss")
 }
 """The families with golden ids of a template. The other families with an encoder have models without a template."""
 WIDTH = 120
@@ -251,7 +251,7 @@ def row_name(key: str) -> str:
 
 def has_encoder(family: Family) -> bool:
     """Return True if the default program of a family is an encoder in Python."""
-    return family.program not in (None, "sorted_tools")
+    return family.program not in (None, "sorted-tools")
 
 
 def changelog_row(golden: Golden) -> str:

@@ -9,7 +9,7 @@ from renderers.families.family import Family, RetentionRule, TemplateSwitch, fla
 _THINKING = flag("thinking", True)
 
 _kimi_k2 = partial(Family, stop_tokens=("<|im_end|>",), syntax="kimi", verified="tokens")
-_kimi_with_json_tools = partial(_kimi_k2, program="sorted_tools", version=2)
+_kimi_with_json_tools = partial(_kimi_k2, program="sorted-tools", version=2)
 
 _KIMI_K2 = _kimi_with_json_tools(
     key="kimi-k2",

@@ -164,5 +164,5 @@ def check_name(option: str, name: str, known: Mapping[str, object], unread: froz
     if name in unread:
         raise ValueError(f"{option} {name!r} exists in vLLM or SGLang, but its format is not supported here")
     close = difflib.get_close_matches(name, known, n=_CLOSE_NAMES)
-    hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-    raise ValueError(f"there is no {option} {name!r}. {hint}All names are in docs/reference/parser-names.md.")
+    hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The names are {', '.join(sorted(known))}."
+    raise ValueError(f"there is no {option} {name!r}. {hint}")

@@ -65,7 +65,7 @@ def build_sorting_program(request: ProgramRequest) -> TemplateProgram:
 PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
     {
         "template": build_template_program,
-        "sorted_tools": build_sorting_program,
+        "sorted-tools": build_sorting_program,
         "harmony": lambda _: HarmonyProgram(),
         "inkling": lambda _: InklingProgram(),
         "deepseek-r1": lambda _: DeepSeekR1Program(),
