@@ -208,7 +208,13 @@ def test_an_explicit_length_is_checked_without_a_lookup() -> None:
 
 @pytest.mark.parametrize(
     "models",
-    [Reply(status=500), Reply(raw=b"<html>", headers={"Content-Type": "text/html"}), Reply(raw=b"[]"), Reply(raw=b"{")],
+    [
+        Reply(status=500),
+        Reply(raw=b"<html>", headers={"Content-Type": "text/html"}),
+        Reply(raw=b"[]"),
+        Reply(raw=b"{"),
+        Reply(raw=b'{"data": []}'),
+    ],
 )
 def test_generation_goes_on_without_a_context_length(models: Reply, caplog: pytest.LogCaptureFixture) -> None:
     with serve(ScriptedServer([Reply([7]), Reply([8])], models=models)) as server:
@@ -217,7 +223,7 @@ def test_generation_goes_on_without_a_context_length(models: Reply, caplog: pyte
     assert [request.method for request in server.requests] == ["GET", "POST", "POST"]
     warnings = [record.getMessage() for record in caplog.records if record.name == "renderers.client"]
     assert len(warnings) == 1
-    assert "the context length of test-model is unknown" in warnings[0]
+    assert "prompts for test-model are sent without a check of their lengths" in warnings[0]
     assert context_lengths[f"{server.base_url}/v1/", "test-model"] is None
 
 

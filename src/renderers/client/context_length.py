@@ -25,7 +25,8 @@ async def look_up_context_length(
 ) -> int | None:
     """Return the context length of a model in tokens. None if the server does not report it.
 
-    Calls that come while a lookup runs wait for it. A failed lookup is logged, and is not repeated.
+    Calls that come while a lookup runs wait for it. An unknown length is logged, and is not looked up
+    again.
     """
     key = base_url, model
     if key in context_lengths:
@@ -41,16 +42,13 @@ async def look_up_context_length(
 async def _look_up(base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]]) -> int | None:
     try:
         length = find_context_length(await get_models(), model)
+        reason = "/v1/models does not report it"
     except Exception as error:
         # Whatever the reason is, an unknown length only means that the engine refuses a prompt that is too long.
-        _LOG.warning(
-            "%s: the context length of %s is unknown, so the lengths of prompts are not checked: %s: %s",
-            base_url,
-            model,
-            type(error).__name__,
-            error,
-        )
         length = None
+        reason = f"{type(error).__name__}: {error}"
+    if length is None:
+        _LOG.warning("%s: prompts for %s are sent without a check of their lengths: %s", base_url, model, reason)
     while len(context_lengths) >= _KEEP:
         del context_lengths[next(iter(context_lengths))]
     context_lengths[base_url, model] = length

@@ -20,6 +20,7 @@ MISSING_LOGPROB = -9999.0
 """The number that vLLM writes for a logprob that it does not have, and for minus infinity."""
 
 _TOKEN_PREFIX = "token_id:"
+_JSON_TYPES: dict[type, str] = {str: "a string", int: "an int", dict: "an object"}
 
 
 def read_object(value: Any, *, name: str) -> JsonObject:
@@ -160,15 +161,16 @@ def read_entries(entries: list[Any], ids: list[int], *, name: str) -> list[float
     return logprobs
 
 
-def read_finish_reason(value: Any, *, name: str) -> str | None:
-    """Return a finish reason, or None if the engine gives none.
+def read_optional(value: Any, *kinds: type, name: str) -> Any:
+    """Return a value of one of the types, or None if the engine gives none.
 
     Raises:
-        MalformedGenerateResponseError: It is not a text.
+        MalformedGenerateResponseError: It has another type.
     """
-    if value is not None and not isinstance(value, str):
-        raise MalformedGenerateResponseError(f"{name} must be a string, not {describe_type(value)}")
-    return value
+    if value is None or (isinstance(value, kinds) and not isinstance(value, bool)):
+        return value
+    expected = " or ".join(_JSON_TYPES[kind] for kind in kinds)
+    raise MalformedGenerateResponseError(f"{name} must be {expected}, not {describe_type(value)}")
 
 
 def read_weight_versions(value: Any, *, name: str, count: int) -> tuple[WeightVersion, ...]:

@@ -99,7 +99,7 @@ def test_weight_versions_and_other_fields_are_kept() -> None:
         ({"output_token_logprobs": [[-0.5, 8, None]]}, r"output_token_logprobs\[0\]\[1\] must be 7, not 8"),
         ({"output_token_logprobs": [[None, 7, None]]}, r"\[0\]\[0\] must be a number, not None"),
         ({"output_token_logprobs": [-0.5]}, r"output_token_logprobs\[0\] must be an array with a logprob and an id"),
-        ({"finish_reason": 3}, "finish_reason must be an object with a type"),
+        ({"finish_reason": 3}, "finish_reason must be a string or an object, not an int"),
         ({"weight_versions": [{"version": "a", "start": 0, "end": 9}]}, "a range of the 1 tokens"),
     ],
 )

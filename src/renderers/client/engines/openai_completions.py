@@ -14,12 +14,12 @@ from renderers.client.evidence import (
     check_completion_tokens,
     check_count,
     read_candidate_logprob,
-    read_finish_reason,
     read_ids,
     read_list,
     read_logprob,
     read_marked_id,
     read_object,
+    read_optional,
 )
 from renderers.client.response import read_choice, read_json
 from renderers.client.top_logprobs import EXTRA_CANDIDATES, TopLogprobs, select_top
@@ -92,11 +92,11 @@ def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
     return Completion(
         token_ids=ids,
         logprobs=logprobs,
-        finish_reason=read_finish_reason(choice.get("finish_reason"), name="choice.finish_reason"),
-        stop_reason=choice.get("stop_reason"),
-        request_id=payload.get("id"),
+        finish_reason=read_optional(choice.get("finish_reason"), str, name="choice.finish_reason"),
+        stop_reason=read_optional(choice.get("stop_reason"), int, str, name="choice.stop_reason"),
+        request_id=read_optional(payload.get("id"), str, name="id"),
         prompt_ids=None if prompt_ids is None else read_ids(prompt_ids, name="choice.prompt_token_ids"),
-        usage=payload.get("usage"),
+        usage=read_optional(payload.get("usage"), dict, name="usage"),
         top_ids=top and top.ids,
         top_logprobs=top and top.logprobs,
         extras={name: value for name, value in others.items() if name not in _READ_FIELDS and value is not None},
@@ -112,7 +112,8 @@ def _read_logprobs(value: Any, ids: list[int], *, wanted: int) -> tuple[list[flo
     values = read_list(fields.get("token_logprobs"), name=name)
     check_count(ids, values)
     logprobs = [read_logprob(value, name=f"{name}[{index}]") for index, value in enumerate(values)]
-    for index, (token, token_id) in enumerate(zip(fields.get("tokens") or (), ids, strict=False)):
+    tokens = read_list([] if fields.get("tokens") is None else fields["tokens"], name="choice.logprobs.tokens")
+    for index, (token, token_id) in enumerate(zip(tokens, ids, strict=False)):
         # Some servers name tokens by their texts, which do not identify them.
         if read_marked_id(token) not in (None, token_id):
             raise MalformedGenerateResponseError(

@@ -14,13 +14,13 @@ from renderers.client.evidence import (
     read_list,
     read_logprob,
     read_object,
+    read_optional,
     read_weight_versions,
 )
 from renderers.client.response import read_json
 from renderers.client.stream_events import check_finished, read_event
 from renderers.client.top_logprobs import EXTRA_CANDIDATES, TopLogprobs, check_sampled, select_top
 from renderers.core.jsontypes import JsonObject
-from renderers.core.text import describe_type
 from renderers.errors import MalformedGenerateResponseError
 
 __all__ = ["SglangEngine"]
@@ -141,7 +141,7 @@ def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
         logprobs=logprobs,
         finish_reason=finish_reason,
         stop_reason=stop_reason,
-        request_id=meta.get("id"),
+        request_id=read_optional(meta.get("id"), str, name="meta_info.id"),
         prompt_ids=None if prompt_ids is None else read_ids(prompt_ids, name="prompt_token_ids"),
         usage=_usage(meta),
         weight_versions=_read_versions(meta, len(ids)),
@@ -179,13 +179,11 @@ def _read_top(meta: JsonObject, ids: list[int], logprobs: list[float], *, wanted
 
 def _read_finish(value: Any) -> tuple[str | None, int | str | None]:
     """Return the finish reason, and the stop token or string that was matched."""
-    if value is None or isinstance(value, str):
+    name = "meta_info.finish_reason"
+    if not isinstance(read_optional(value, str, dict, name=name), dict):
         return value, None
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise MalformedGenerateResponseError(
-            f"meta_info.finish_reason must be an object with a type, not {describe_type(value)}"
-        )
-    return value["type"], value.get("matched")
+    matched = read_optional(value.get("matched"), int, str, name=f"{name}.matched")
+    return read_optional(value.get("type"), str, name=f"{name}.type"), matched
 
 
 def _read_versions(meta: JsonObject, count: int) -> tuple[WeightVersion, ...]:

@@ -12,10 +12,10 @@ from renderers.client.evidence import (
     check_completion_tokens,
     check_count,
     read_entries,
-    read_finish_reason,
     read_ids,
     read_list,
     read_object,
+    read_optional,
     read_packed_logprobs,
     read_sampling_mask,
     read_weight_versions,
@@ -88,11 +88,11 @@ def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
     return Completion(
         token_ids=ids,
         logprobs=logprobs,
-        finish_reason=read_finish_reason(choice.get("finish_reason"), name="choice.finish_reason"),
-        stop_reason=choice.get("stop_reason"),
-        request_id=payload.get("request_id"),
+        finish_reason=read_optional(choice.get("finish_reason"), str, name="choice.finish_reason"),
+        stop_reason=read_optional(choice.get("stop_reason"), int, str, name="choice.stop_reason"),
+        request_id=read_optional(payload.get("request_id"), str, name="request_id"),
         prompt_ids=None if prompt_ids is None else read_ids(prompt_ids, name="prompt_token_ids"),
-        usage=payload.get("usage"),
+        usage=read_optional(payload.get("usage"), dict, name="usage"),
         weight_versions=read_weight_versions(
             choice.get("weight_versions"), name="choice.weight_versions", count=len(ids)
         ),
