@@ -229,17 +229,18 @@ class InferenceClient:
             await response.aclose()
 
     async def _send_again(self, send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
-        for attempt in range(self._retries + 1):
+        attempt = 0
+        while True:
             try:
                 return await send()
             except EngineError as error:
-                delay = retry_delay(error, attempt)
-                if delay is None or attempt == self._retries:
+                delay = retry_delay(error, attempt) if attempt < self._retries else None
+                if delay is None:
                     if attempt:
                         error.add_note(f"The request was sent {attempt + 1} times.")
                     raise
-                await asyncio.sleep(delay)
-        raise AssertionError("unreachable")
+            await asyncio.sleep(delay)
+            attempt += 1
 
     async def _send_once(self, request: httpx.Request, path: str, prompt_length: int | None) -> httpx.Response:
         with self._errors_of_this_package(path):
