@@ -411,9 +411,9 @@ class ChatRenderer:
         `tools` are the tools of the prompt. Formats without quotes need their schemas to restore types.
         `prompt_ids` are the ids of the prompt, which may have opened the reasoning. `template_arguments` are those
         that the prompt was rendered with, such as `enable_thinking=False`. Without `prompt_ids`, the completion is
-        parsed as one that follows the generation prompt of these arguments. With `prompt_ids` they have no effect. If
-        the template exceeds its limits while the grammar is inferred, everything is content, and
-        `resolution.conflicts` has the reason.
+        parsed as one that follows the generation prompt of these arguments, and without both on its own. With
+        `prompt_ids`, template arguments have no effect. If the template exceeds its limits while the grammar is
+        inferred, everything is content, and `resolution.conflicts` has the reason.
 
         Raises:
             TypeError: An id is not an int, or there are ids of several sequences; names the position. Or a template

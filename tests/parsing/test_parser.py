@@ -291,3 +291,28 @@ def test_a_header_is_found_at_any_distance_from_the_end_of_a_prompt(distance: in
     completion = encode("So.<|/think|>Well.<|end|>", add_special_tokens=False)
     expected = _state_after(renderer, prompt, completion)
     assert renderer.parse_response(completion, prompt_ids=prompt) == expected
+
+
+ALONE = {
+    "Qwen/Qwen3.5-9B": {},
+    "moonshotai/Kimi-K2.5": {},
+    "zai-org/GLM-5": {},
+    "deepseek-ai/DeepSeek-V4-Flash-0731": {"enable_thinking": True},
+}
+"""Models with a generation prompt that opens reasoning, and their switches."""
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_completion_on_its_own_is_parsed_as_in_release_0_1(name: str, hub: object) -> None:
+    """GLM and DeepSeek V4 begin with the reasoning that the default prompt opens."""
+    renderer = create_renderer(load_tokenizer(name), chat_template_kwargs=ALONE[name])
+    ids = renderer.tokenizer.encode("Hm.</think>Yes", add_special_tokens=False)
+    alone = renderer.parse_response(ids)
+    begins_with_reasoning = "GLM" in name or "DeepSeek" in name
+    assert (alone.reasoning_content, alone.content) == (
+        ("Hm.", "Yes") if begins_with_reasoning else (None, "Hm.</think>Yes")
+    )
+    with_switches = renderer.parse_response(ids, **(ALONE[name] or {"enable_thinking": True}))
+    prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    for parsed in (with_switches, renderer.parse_response(ids, prompt_ids=prompt)):
+        assert (parsed.reasoning_content, parsed.content) == ("Hm.", "Yes")

@@ -137,6 +137,7 @@ def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space
         ends_reasoning=True,
         separates_calls=True,
         keeps_text=True,
+        assumes_prompt=True,
         read=functools.partial(_read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"),
         read_head=_read_head,
     )
