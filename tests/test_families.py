@@ -110,6 +110,7 @@ CALLS = [
     ("qwen3", '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'),
     ("qwen3-coder", "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"),
     ("glm-4.5", "<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"),
+    ("minicpm5", '<function name="f"><param name="x">1</param></function>'),
     ("step-3.5", "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"),
 ]
 """A call in the format of each family."""

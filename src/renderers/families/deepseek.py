@@ -140,6 +140,7 @@ _DEEPSEEK_V41 = _deepseek(
                <｜DSML｜ parameter name="{key}" string="true">{value}</｜DSML｜ parameter>\\n for each argument, or
                string="false" and JSON, </｜DSML｜ invoke>\\n, </｜DSML｜ calls>
     """,
+    names=("deepseek-ai/DeepSeek-V4.1-Flash",),
     verified="none",
     switches=(
         flag("enable_thinking", False),

@@ -137,7 +137,7 @@ _GLM53_FLASH = _glm(
     As glm-5.3, with images in system, user and tool messages.
     image      <|begin_of_image|><|image|><|end_of_image|>
     """,
-    names=("zai-org/GLM-5.3-Flash",),
+    names=("zai-org/GLM-5.3-Flash", "zai-org/GLM-5.3-Flash-BF16"),
     switches=(_KEEPING, _EFFORT),
     retains=keeps_all_if("clear_thinking", False),
     media=("image",),

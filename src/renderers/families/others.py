@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from renderers.core.completion_variants import CompletionVariants
-from renderers.families.family import TEXT_AFTER_CALLS, Family, TemplateSwitch, flag, keeps_all_if, unpassed, words
+from renderers.families.family import (
+    TEXT_AFTER_CALLS,
+    WITHOUT_THINKING,
+    Family,
+    TemplateSwitch,
+    flag,
+    keeps_all_if,
+    unpassed,
+    words,
+)
 
 _COMMAND_STOPS = ("<|END_OF_TURN_TOKEN|>",)
 
@@ -162,6 +171,27 @@ _LFM_2 = Family(
     syntax="lfm2",
 )
 
+_MINICPM_5 = Family(
+    key="minicpm5",
+    class_name="MiniCPM5",
+    format="""
+    <s>, then <|im_start|>{role}\\n{content}<|im_end|>\\n
+    system     the system message, then the tools as JSON in <tools>...</tools>, or in place of <tool_def_sep>
+    reasoning  <think>\\n{reasoning}\\n</think>\\n\\n, only after the last user query
+    call       <function name="{name}"><param name="{key}">{value}</param></function>, a line for each; markup and
+               line breaks in <![CDATA[...]]>
+    result     in a user message: \\n<tool_response>\\n{content}\\n</tool_response>
+    prompt     <|im_start|>assistant\\n; with thinking also <think>\\n, without <think>\\n\\n</think>\\n\\n
+    """,
+    names=("openbmb/MiniCPM5-1B",),
+    templates=("7451a05cf1e28a79",),
+    verified="template",
+    stop_tokens=("<|im_end|>",),
+    switches=(flag("enable_thinking"),),
+    retains=(WITHOUT_THINKING,),
+    syntax="minicpm",
+)
+
 _MUSE_GLIMMER = Family(
     key="muse-glimmer",
     class_name="MuseGlimmer",
@@ -289,6 +319,7 @@ RECORDS = (
     _HY3,
     _INKLING,
     _LFM_2,
+    _MINICPM_5,
     _MUSE_GLIMMER,
     _OLMO_3,
     _PHI_4,

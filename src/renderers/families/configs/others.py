@@ -82,6 +82,15 @@ class LFM2RendererConfig(BaseRendererConfig, family="lfm2"):
     preserve_thinking: bool | None = option(None, "True keeps all past reasoning. For MoE models of LFM2.5.")
 
 
+class MiniCPM5RendererConfig(BaseRendererConfig, family="minicpm5"):
+    """MiniCPM5."""
+
+    name: Literal["minicpm5"] = "minicpm5"
+    enable_thinking: bool | None = option(
+        None, "True opens reasoning in the prompt, False adds an empty reasoning block. None leaves it to the model."
+    )
+
+
 class MuseGlimmerRendererConfig(BaseRendererConfig, family="muse-glimmer"):
     """Muse Glimmer."""
 
