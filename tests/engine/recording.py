@@ -13,7 +13,7 @@ from tests.engine.installation import MODEL, TOKENIZER
 from tests.engine.server import EngineServer
 from tests.support.recorded import Exchange
 
-__all__ = ["CONTEXT_LENGTH", "record", "record_disabled"]
+__all__ = ["CONTEXT_LENGTH", "record_all", "record_disabled", "send"]
 
 Data = dict[str, Any]
 
@@ -27,19 +27,19 @@ _TURN = (
 )
 
 
-def record(server: EngineServer) -> Iterator[Exchange]:
+def record_all(server: EngineServer) -> Iterator[Exchange]:
     """Send all requests to a server with the scale-out endpoints."""
-    yield _send(server, "models", "/v1/models")
+    yield send(server, "models", "/v1/models")
     for name, body in _generate_bodies().items():
-        yield _send(server, f"generate {name}", _GENERATE, body)
+        yield send(server, f"generate {name}", _GENERATE, body)
     for name, body in _completions_bodies().items():
-        yield _send(server, f"completions {name}", _COMPLETIONS, body)
-    yield _send(server, "abort", "/inference/v1/abort_requests", {"request_ids": ["recorded"]})
+        yield send(server, f"completions {name}", _COMPLETIONS, body)
+    yield send(server, "abort", "/inference/v1/abort_requests", {"request_ids": ["recorded"]})
 
 
 def record_disabled(server: EngineServer) -> Iterator[Exchange]:
     """Send a request to a server without the scale-out endpoints."""
-    yield _send(server, "generate disabled", _GENERATE, _generate_bodies()["length"])
+    yield send(server, "generate disabled", _GENERATE, _generate_bodies()["length"])
 
 
 def _generate_bodies() -> dict[str, Data]:
@@ -70,6 +70,7 @@ def _generate_bodies() -> dict[str, Data]:
         "tool call": body(forced(turn)),
         "cut tool call": body(forced(turn, max_tokens=20)),
         "end of sequence": body({**forced(turn[-3:]), "stop_token_ids": []}),
+        "stop token": body(forced([*turn[:3], stops[1]])),
         "id beyond the tokenizer": body(forced([151_900, stops[0]])),
         "stream": body(greedy, stream=True),
         "stream with usage": body(greedy, **with_usage),
@@ -124,7 +125,8 @@ def _ids() -> tuple[list[int], list[int], list[int]]:
     return prompt, turn, renderer.get_stop_token_ids()
 
 
-def _send(server: EngineServer, name: str, path: str, body: Data | None = None) -> Exchange:
+def send(server: EngineServer, name: str, path: str, body: Data | None = None) -> Exchange:
+    """Send a request, with GET if it has no body, and return it with the response."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(server.url + path, data, {"Content-Type": "application/json"})
     try:

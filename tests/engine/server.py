@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -35,13 +36,20 @@ _SETTINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class EngineServer:
-    """A running server: its version, its address without a path, and its maximum number of tokens."""
+    """A running server."""
 
     version: str
     url: str
+    """The address, without a path."""
     context_length: int
-    model: str = MODEL
+    """The maximum number of tokens of a prompt and its completion."""
     log: Path
+    prompt_log: Path
+    model: str = MODEL
+
+    def prompts(self) -> list[list[int]]:
+        """Return the prompts of all requests so far, as the engine has them when it samples the first token."""
+        return [json.loads(line) for line in self.prompt_log.read_text().splitlines()]
 
 
 @contextlib.contextmanager
@@ -61,15 +69,21 @@ def running_server(version: str, *, context_length: int = 4096, scale_out: bool 
         *(["--enable-scale-out"] if scale_out else []),
     ]
     # fmt: on
-    log = ENGINES / f"vllm-{version}.log"
-    server = EngineServer(version=version, url=f"http://127.0.0.1:{port}", context_length=context_length, log=log)
-    with log.open("wb") as output:
+    server = EngineServer(
+        version=version,
+        url=f"http://127.0.0.1:{port}",
+        context_length=context_length,
+        log=ENGINES / f"vllm-{version}.log",
+        prompt_log=ENGINES / f"vllm-{version}-prompts.jsonl",
+    )
+    server.prompt_log.write_text("")
+    with server.log.open("wb") as output:
         # A session of its own, so that its children can be stopped with it. In the folder of the engines, so that the
         # path of the model in responses is the same on all machines.
         process = subprocess.Popen(
-            ["nice", "-n", "10", *command],
+            command,
             cwd=ENGINES,
-            env={**os.environ, **_SETTINGS},
+            env={**os.environ, **_SETTINGS, "PROMPT_LOG": str(server.prompt_log)},
             stdout=output,
             stderr=output,
             start_new_session=True,
