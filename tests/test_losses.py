@@ -96,6 +96,20 @@ def test_a_message_of_which_nothing_is_written_is_one_loss() -> None:
     assert losses_of([HI, {**HUMAN, "content": " \n"}]) == []
 
 
+def test_a_message_with_a_wrong_key_for_its_content_is_a_loss() -> None:
+    message = {"role": "user", "contents": "Hi", "timestamp": "12:00"}
+    assert losses_of([HI, message]) == [Loss("message", 1, (), "all")]
+    with pytest.raises(LossError, match=r"message 1: .* has no content, but 'contents', 'timestamp'\. Pass the text"):
+        renderer().render_ids([HI, message])
+    with pytest.raises(LossError, match=r"^message 0: "):
+        renderer().render_ids([message])
+    assert losses_of([{**message, "content": ""}]) == losses_of([{**message, "content": None}]) == []
+    assert losses_of([HI, {"role": "assistant", "tool_calls": [], "created": "12:00"}]) == []
+    assert losses_of([{"role": "user"}, {"role": "tool", "tool_call_id": "call0", "seen": True}]) == []
+    reading = create_renderer(EXAMPLE_MODEL, chat_template="{% for m in messages %}{{ m.contents }}{% endfor %}")
+    assert reading.render([{"role": "user", "contents": "Hi"}]).losses == []
+
+
 @pytest.mark.parametrize("fields", [{"reasoning_content": "Hm."}, {"tool_calls": [CALL]}])
 def test_a_message_with_an_unknown_role_and_no_content_is_one_loss(fields: dict[str, Any]) -> None:
     message = {"role": "gpt", "content": "", **fields}

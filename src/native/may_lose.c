@@ -347,7 +347,9 @@ static int writes_field(Check *check, PyObject *message, const Written *written,
         return !check->wants_reasoning || writes_reasoning(check, message, written, value);
     if (equals(key, words[FUNCTION_CALL]) || equals(key, words[REFUSAL]))
         return is_blank(value);
-    return 1;
+    /* Any other key may hold the content of a message that has none. */
+    return PyDict_GetItemWithError(message, words[CONTENT]) != NULL ||
+           PyDict_GetItemWithError(message, words[CALLS]) != NULL;
 }
 
 static int writes_messages(Check *check, PyObject *messages)

@@ -24,6 +24,8 @@ KNOWN_ROLES = frozenset({"system", "developer", "user", "assistant", *RESULT_ROL
 """The roles that templates are expected to write."""
 OTHER_FIELDS: dict[str, LossKind] = {"function_call": "tool_calls", "refusal": "content"}
 """Fields of messages in the OpenAI SDK that are neither ids nor metadata, and that few templates read."""
+_BODY_KEYS = frozenset({"content", "tool_calls", *REASONING_NAMES, *OTHER_FIELDS})
+_LINK_KEYS = frozenset({"role", "name", "tool_call_id", "id", "type"})
 CONTENT: FieldName = ("content",)
 REASONING: FieldName = ("reasoning",)
 
@@ -43,12 +45,15 @@ def fields_of(
 ) -> Iterator[InputField]:
     """Yield the fields of a message that have something to write.
 
-    Ids and unknown keys do not count, except for `OTHER_FIELDS`. The name of a result does not count if it is among
-    `called`, the names of the calls before it: the message repeats it. Content of an assistant is split at `markers`,
-    the texts around reasoning.
+    Ids and unknown keys do not count, except for `OTHER_FIELDS`. Texts and data of unknown keys count if the message
+    has no content, calls or reasoning: its content may have a wrong key. The name of a result does not count if it is
+    among `called`, the names of the calls before it: the message repeats it. Content of an assistant is split at
+    `markers`, the texts around reasoning.
 
     >>> [field.path for field in fields_of({"role": "user", "content": " ", "name": "Ann", "time": "12:00"})]
     [('name',)]
+    >>> [field.path for field in fields_of({"role": "user", "contents": "Hi"})]
+    [('contents',)]
     """
     is_result = message["role"] in RESULT_ROLES
     calls = message.get("tool_calls") or ()
@@ -64,9 +69,23 @@ def fields_of(
     for key, other_kind in OTHER_FIELDS.items():
         if has_text(message.get(key)):
             yield InputField(other_kind, (key,), (key,), message[key])
+    for key in content_keys(message):
+        yield InputField(kind, (key,), (key,), message[key])
     name = message.get("name")
     if has_text(name) and not (is_result and name in called):
         yield InputField("name", ("name",), ("name",), name)
+
+
+def content_keys(message: JsonObject) -> list[str]:
+    """Return the unknown keys with texts or data of a message without content, calls or reasoning.
+
+    >>> content_keys({"role": "user", "contents": "Hi"}), content_keys({"role": "user", "content": "", "time": "12:00"})
+    (['contents'], [])
+    """
+    if not _BODY_KEYS.isdisjoint(message):
+        return []
+    unknown = [key for key in message if key not in _LINK_KEYS and isinstance(message[key], str | list | dict)]
+    return [key for key in unknown if has_text(message[key])]
 
 
 def _content_fields(content: Any, kind: LossKind, markers: tuple[str, str] | None) -> Iterator[InputField]:

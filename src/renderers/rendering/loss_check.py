@@ -141,7 +141,10 @@ class _MessageCheck:
             return isinstance(value, str) and self.message.get("role") == "tool" and value in self.called
         if key in REASONING_NAMES:
             return "reasoning" not in kinds or self._writes_reasoning(value)
-        return key not in ("function_call", "refusal") or _is_blank(value)
+        if key in ("function_call", "refusal"):
+            return _is_blank(value)
+        # Any other key may hold the content of a message that has none.
+        return "content" in self.message or "tool_calls" in self.message
 
     def _writes_content(self, content: Any) -> bool:
         if _is_blank(content):

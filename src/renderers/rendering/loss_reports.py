@@ -7,7 +7,7 @@ from typing import Any
 from renderers.core.caller_warnings import warn_caller
 from renderers.core.losses import IS_REPORTED, Loss, LossAction, LossKind, LossPolicy
 from renderers.errors import LossError, LossWarning
-from renderers.rendering.input_fields import KNOWN_ROLES
+from renderers.rendering.input_fields import KNOWN_ROLES, content_keys
 from renderers.rendering.loss_check import may_lose
 from renderers.rendering.losses import LossFinder, parse_object
 from renderers.rendering.pipeline import RenderedText
@@ -104,6 +104,10 @@ class LossReporter:
             remedy = other if message["role"] in KNOWN_ROLES else _UNKNOWN_ROLE
         if loss.path:
             remedy = _OTHER_REMEDIES.get(str(loss.path[0]), remedy)
+        misnamed = [] if message is None else content_keys(message)
+        if misnamed and loss.path[:1] in ((), *((key,) for key in misnamed)):
+            keys = ", ".join(map(repr, misnamed))
+            remedy = f"The message has no content, but {keys}. Pass the text of a message as its content."
         if _is_broken(loss, finder):
             fault, remedy = f"is not the JSON of an object, which {self._source} needs.", "Pass a dict or its JSON."
         if loss.kind == "name" and finder.writes_id_of(loss):
