@@ -17,7 +17,8 @@ PAGES = [
 ]
 BANNED = re.compile(
     r"\b(?:whose|nobody|somebody|told|but a|at hand|for itself|is said|as often as|becomes of"
-    r"|what is (?:written|given|said|found|told|read))\b",
+    r"|what is (?:written|given|said|found|told|read)|also if"
+    r"|(?<!there )(?:is|are|was) no (?!longer\b)\w+)\b",
     re.IGNORECASE,
 )
 

@@ -31,7 +31,7 @@ def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: C
     Others must be variables that a template reads.
 
     Raises:
-        UnknownSwitchError: No template reads an argument, and it is no such switch.
+        UnknownSwitchError: No template reads an argument, and it is not such a switch.
         ValueError: Only the family's program reads an argument, and that program is not used.
     """
     switches = [switch.name for switch in family.switches]
@@ -44,7 +44,7 @@ def check_arguments(arguments: Mapping[str, Any], *, family: Family, programs: C
 def warn_unread(arguments: Mapping[str, Any], *, family: Family, programs: Collection[Program]) -> None:
     """Warn about arguments that no template reads.
 
-    There is no warning for None and for the default of the family, which are no choice of the caller, and for
+    There is no warning for None and for the default of the family, which the caller may not have chosen, and for
     switches for thinking that the family does not have, which callers pass to all models.
 
     Raises:
@@ -52,8 +52,8 @@ def warn_unread(arguments: Mapping[str, Any], *, family: Family, programs: Colle
     """
     defaults = {switch.name: switch.default for switch in family.switches}
     for name, value in sorted(arguments.items()):
-        is_no_choice = value is None or value == defaults.get(name, _NO_DEFAULT)
-        if is_no_choice or _is_read(name, programs) or (name in THINKING_SWITCHES and name not in defaults):
+        is_default = value is None or value == defaults.get(name, _NO_DEFAULT)
+        if is_default or _is_read(name, programs) or (name in THINKING_SWITCHES and name not in defaults):
             continue
         if name in defaults and family.program is not None:
             raise ValueError(

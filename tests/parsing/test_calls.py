@@ -1,4 +1,4 @@
-"""A call has its name, its text and its tokens, also if it begins in the prompt."""
+"""A call has its name, its text and its tokens, even if it begins in the prompt."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _values(lines: list[str], *keys: str) -> list[str]:
 
 
 def create_template_renderer(family: Family, name: str, date: datetime.datetime) -> ChatRenderer:
-    """Create the renderer of a model with its chat template, also if an encoder is its default program."""
+    """Create the renderer of a model with its chat template, even if an encoder is its default program."""
     forms: Data = {"program": "template", "content_tokens": "template"} if has_encoder(family) else {}
     return create_renderer(load_tokenizer(name), date=date, on_loss="ignore", **forms)
 

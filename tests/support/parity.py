@@ -208,7 +208,7 @@ _KEPT_WORDS = {"null", "true", "false"}
 _KEPT_FIELDS = {"role", "type"}
 _SHARED_FIELDS = {"id", "tool_call_id", "required"}
 MARK = re.compile(r"(?i:(?:zq|z(?:ä|\\+u00[ce]4)|77)(\d{5})(?:zq|(?:北|\\+u5317)q|77))")
-"""A numbered word, also if a template escaped its letters or changed their case."""
+"""A numbered word, even if a template escaped its letters or changed their case."""
 
 
 def mark(value: Any) -> Any:

@@ -326,7 +326,7 @@ class Extension:
         return markers and count_calls(self.prior.prompt, markers)
 
     def _hint(self) -> str:
-        """Return a remedy for a history that would be rewritten, beside the common ones; empty if there is none."""
+        """Return a remedy for a history that would be rewritten, apart from the common ones; empty if there is none."""
         turn_format, tokenizer = self.context.turn_format, self.context.tokenizer
         last = self.prior.prompt[-_PROMPT_END:]
         end = tokenizer.decode(last) if has_known_ids(last, tokenizer.vocab.token_texts) else ""
@@ -390,7 +390,9 @@ class Extension:
             return refuse(BridgeReason.REASONING_OPEN, detail)
         if closing and not outcome.stop:
             end = f"the template ends an assistant's turn with {closing!r}"
-            return _no_stop_token(f"{end}, which is text and no special token, so it may be in the completion or not")
+            return _no_stop_token(
+                f"{end}, which is text and not a special token, so it may be in the completion or not"
+            )
         return closing
 
     def _render_suffix(self, outcome: Outcome, turn: Turn) -> RenderedTurn | None:

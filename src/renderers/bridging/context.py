@@ -130,7 +130,7 @@ class RenderedTurn:
 
 @dataclass(frozen=True)
 class BridgeContext:
-    """A pipeline and tools: everything that a proof depends on beside its messages. Equal ones share their proofs."""
+    """A pipeline and tools: all that a proof depends on apart from its messages. Equal ones share their proofs."""
 
     pipeline: RenderPipeline
     tools: list[JsonObject] | None

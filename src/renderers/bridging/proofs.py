@@ -173,7 +173,7 @@ def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) 
 def prove(context: BridgeContext, sample: Sample, *, calls: int | None = None, may_lose: bool = False) -> Proof:
     """Render a turn and new messages after each sample history.
 
-    With `calls`, the histories contain this number of calls. With `may_lose`, it is no fault if the template writes
+    With `calls`, the histories contain this number of calls. With `may_lose`, it is not a fault if the template writes
     nothing of a new message.
     """
     outcomes, errors = [], []
@@ -283,7 +283,7 @@ def _tail(turn: RenderedTurn, stop: str) -> tuple[Path, str]:
 def find_fault(followed: RenderedTurn, new: Sequence[JsonObject], *, may_lose: bool) -> BridgeRefusal | None:
     """Return the refusal if new messages are not rendered after the turn; None if they are.
 
-    With `may_lose`, a message of which nothing is rendered is no fault.
+    With `may_lose`, a message of which nothing is rendered is not a fault.
     """
     trace, turn, end = followed.trace, followed.message, followed.end
     if not end:

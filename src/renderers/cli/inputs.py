@@ -25,7 +25,7 @@ _INPUTS = {
     "messages": "they are in FILE",
     "tools": "use --tools",
     "add_generation_prompt": "use --generation-prompt",
-    "continue_final_message": "it is no argument of the template",
+    "continue_final_message": "it is not an argument of the template",
     "on_loss": "use --on-loss",
     "chat_template": "use --chat-template",
     "process_multimodal": "media are always rendered as placeholders",
@@ -122,7 +122,7 @@ def read_ids(source: str) -> list[int]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The text, or that of the file, is no list of ids.
+        ValueError: The text, or that of the file, is not a list of ids.
 
     >>> read_ids("[1, 2]"), read_ids("1 2")
     ([1, 2], [1, 2])
@@ -145,7 +145,7 @@ def read_settings(settings: Iterable[str]) -> dict[str, Any]:
     """Return template arguments from texts such as `enable_thinking=false`. A value that is not JSON is a text.
 
     Raises:
-        UsageError: A text has no name or no value, or names an input that is no argument of the template.
+        UsageError: A text has no name or no value, or names an input that is not an argument of the template.
 
     >>> read_settings(["enable_thinking=False", "top=1", "effort=high"])
     {'enable_thinking': False, 'top': 1, 'effort': 'high'}

@@ -13,7 +13,7 @@ SHORT_TEXT = 8
 
 
 class TextUses(NamedTuple):
-    """How a chat format uses the texts of messages, beside tests against its literals."""
+    """How a chat format uses the texts of messages, apart from tests against its literals."""
 
     exact_fields: frozenset[str] | None
     """The fields that may change the output in other ways than by literals; None if all may."""
@@ -104,7 +104,7 @@ class TemplateLiterals(NamedTuple):
         return runs
 
     def is_part(self, text: str) -> bool:
-        """Return True if a text is a part of a literal, beside whitespace around it."""
+        """Return True if a text is a part of a literal, apart from whitespace around it."""
         body = text.strip()
         return bool(body) and any(len(literal) >= len(body) and body in literal for literal in self.within)
 

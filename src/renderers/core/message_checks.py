@@ -37,7 +37,7 @@ def check_content(message: Mapping[str, Any], index: int) -> None:
 
 
 def check_reasoning(reasoning: object, index: int, key: str) -> None:
-    """Raise a `MessageError` if the reasoning of a message is not a string. An empty list is no reasoning."""
+    """Raise a `MessageError` if the reasoning of a message is not a string. An empty list is allowed."""
     if not isinstance(reasoning, str) and reasoning != []:
         raise _type_error("a string", reasoning, index, (key,))
 

@@ -191,7 +191,7 @@ def list_messages(messages: Iterable[Any], *, kind: str = "messages") -> list[An
 
 
 def extract_message_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
-    """Return, for each message, the name of the tool that it is a result of. None for messages that are no result.
+    """Return, for each message, the name of the tool that it is a result of. None for messages that are not results.
 
     The name is that of the message itself, or that of the call with the message's `tool_call_id`.
 

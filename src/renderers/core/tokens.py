@@ -103,7 +103,7 @@ class PlaceholderRange:
 
 @dataclass
 class MultiModalData:
-    """The input of an engine beside the tokens, by modality: hashes, placeholders and processed items."""
+    """The input of an engine besides the tokens, by modality: hashes, placeholders and processed items."""
 
     mm_hashes: dict[str, list[str]] = field(default_factory=dict)
     mm_placeholders: dict[str, list[PlaceholderRange]] = field(default_factory=dict)

@@ -32,7 +32,7 @@ _DEEPSEEK_V3 = _deepseek(
     """,
     names=("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-V3-Base", "deepseek-ai/DeepSeek-V3-0324"),
     templates=("563b1ce7d61d50a9", "aadb4942004c186f"),
-    # These are no reasoning models. The templates write no reasoning, so each turn with some would end a rollout.
+    # These are not reasoning models. The templates write no reasoning, so each turn with some would end a rollout.
     retention="all",
     syntax="deepseek_v3",
     normalisations=("drops_reasoning",),

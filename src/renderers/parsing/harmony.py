@@ -95,7 +95,7 @@ class HarmonyScanner(MessageScanner):
         return not (is_header or self.calls.calls or _CONTENT in self.nonempty_regions)
 
     def _read_end(self, marker: str, position: int) -> None:
-        """Read a marker after a header without a message: an id that is no token, a stop token, or the end."""
+        """Read a marker after a header without a message: an id that is not a token, a stop token, or the end."""
         if marker == UNKNOWN:
             self.skip_unknown_token(position)
         elif marker in self.stops:

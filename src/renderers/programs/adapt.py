@@ -352,7 +352,7 @@ def _parse_object(text: str) -> JsonObject | None:
 
 
 def _parse_leniently(text: str) -> JsonObject | None:
-    """Parse a JSON object with the last value of each repeated key. None if the text is no JSON object."""
+    """Parse a JSON object with the last value of each repeated key. None if the text is not a JSON object."""
     try:
         value = json.loads(text, parse_float=_finite)
     except (ValueError, RecursionError):

@@ -81,7 +81,7 @@ class Program(Protocol):
 
     @property
     def text_uses(self) -> TextUses:
-        """How the format uses message texts, beside tests against its literals."""
+        """How the format uses message texts, apart from tests against its literals."""
 
     @property
     def readable_fields(self) -> frozenset[str] | None:

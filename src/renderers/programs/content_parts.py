@@ -34,7 +34,7 @@ def describe_part(part: Any) -> str:
 def content_pieces(message: JsonObject, index: int) -> list[Piece]:
     """Return the text of the content of a message, for a format that writes text only. Thinking parts are left out.
 
-    Data that is no list of parts, such as the result of a tool, becomes JSON.
+    Data that is not a list of parts, such as the result of a tool, becomes JSON.
 
     Raises:
         MessageError: A part is not text.

@@ -47,7 +47,7 @@ class LossReporter:
 
     @property
     def accepts_lost_messages(self) -> bool:
-        """True if a message of which nothing is written is no error."""
+        """True if a message of which nothing is written is not an error."""
         return self._actions.get("message") != "error"
 
     def report(self, text: RenderedText, *, first: int = 0, is_cut: bool = False) -> None:

@@ -365,7 +365,7 @@ class Rollout(RecordedRollout):
             client: An inference client, to go on with the rollout.
 
         Raises:
-            RolloutFileError: The file is cut off, or is no file of rollouts, or has several. Names the line.
+            RolloutFileError: The file is cut off, or is not a file of rollouts, or has several. Names the line.
             RolloutError: The renderer is for another model: it has other stop tokens.
             OSError: The file cannot be read.
         """

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from jinja2 import nodes
 
 LIST, MESSAGE, ANY, COUNT = "[messages]", "[message]", "[any field]", "[count]"
-"""The values that are no field: the messages, a message, a field with an unknown name, and a number of messages."""
+"""The values that are not fields: the messages, a message, a field with an unknown name, and a number of messages."""
 
 
 class Form(enum.Enum):

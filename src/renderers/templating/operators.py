@@ -377,7 +377,7 @@ def loop_pairs(budget: Budget, value: Any) -> Sequence[Any]:
 
 
 def prompt_text(value: Any) -> Any:
-    """Return a value with the template text in it attributed to the generation prompt, which is no message."""
+    """Return a value with the template text in it attributed to the generation prompt, which is not a message."""
     return fill_gaps(value, NO_MESSAGE) if isinstance(value, str) else value
 
 

@@ -253,7 +253,7 @@ class StatementCompiler(ExpressionCompiler):
         if isinstance(node, nodes.Filter):
             return node.name in _ITEM_FILTERS
         if isinstance(node, nodes.Getattr):
-            # A field of data is no message.
+            # A field of data is not a message.
             is_namespace = self._kinds.of(node.node, self._names) is Kind.NAMESPACE
             return is_namespace or node.attr in {"previtem", "nextitem"}
         if isinstance(node, nodes.Getitem):

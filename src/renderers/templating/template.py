@@ -134,7 +134,7 @@ class ChatTemplate:
 
     @property
     def arguments(self) -> frozenset[str]:
-        """The names of the arguments that the template reads, beside those that it sets itself.
+        """The names of the arguments that the template reads, apart from those that it sets itself.
 
         >>> ChatTemplate("{% set a = b %}{{ a + bos_token }}").arguments == {"b", "bos_token"}
         True

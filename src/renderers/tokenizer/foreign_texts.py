@@ -63,7 +63,7 @@ class ForeignTexts(dict[int, str]):
 def attempt(work: Callable[[], Result], wrapped: object, call: str) -> Result | None:
     """Return the result of a call of a caller's class; None, with a record in the log, if it raises.
 
-    Classes raise different errors for an unknown id, half a character, or a text that is no token.
+    Classes raise different errors for an unknown id, half a character, or a text that is not a token.
     """
     try:
         return work()

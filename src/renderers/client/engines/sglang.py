@@ -31,7 +31,7 @@ _BODY_PARAMETERS = frozenset(
     "return_routed_experts routed_experts_start_len return_sampling_mask return_hidden_states lora_path "
     "custom_logit_processor require_reasoning max_thinking_tokens session_params session_id rid extra_key".split()
 )
-"""Parameters that SGLang has beside the sampling parameters."""
+"""Parameters that SGLang has besides the sampling parameters."""
 _PER_TOKEN = ("output_token_logprobs", "output_top_logprobs", "output_token_sampling_mask")
 """Fields of `meta_info` with an entry for each token."""
 _READ_FIELDS = frozenset(

@@ -143,7 +143,7 @@ class BaseRendererConfig(BaseModel):
         """Reject a `thinking_retention` that contradicts a switch."""
         if self._family is None or self.thinking_retention is None:
             return self
-        # A dump sets every field, so a default value there is no choice of the caller.
+        # A dump sets every field, so the caller may not have chosen a default value there.
         from_dump = self.model_fields_set >= set(type(self).model_fields)
         for switch in self.model_fields_set & {rule.switch for rule in self._family.retains}:
             value, default = getattr(self, switch), type(self).model_fields[switch].default

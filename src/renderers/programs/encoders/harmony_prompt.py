@@ -150,7 +150,7 @@ def system_pieces(options: HarmonyOptions, *, has_functions: bool) -> list[Piece
 
 
 def _argument(options: HarmonyOptions, name: str) -> Piece:
-    """Return the text of an argument. It has a path, because it is no text of the format."""
+    """Return the text of an argument. It has a path, because it is not text of the format."""
     return Piece(getattr(options, name), -1, (name,))
 
 

@@ -188,7 +188,7 @@ def _arguments_json(arguments: Any, index: int, path: Path) -> str:
     """Return the arguments of a call as JSON with sorted keys.
 
     Raises:
-        MessageError: The arguments are no JSON object.
+        MessageError: The arguments are not a JSON object.
     """
     try:
         value = json.loads(arguments) if isinstance(arguments, str) and arguments.strip() else arguments or {}

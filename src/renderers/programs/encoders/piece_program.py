@@ -44,7 +44,7 @@ class PieceProgram(abc.ABC):
     special_tokens: ClassVar[tuple[str, ...]]
     """The special tokens that the vocabulary of each model of the format has."""
     tested: ClassVar[frozenset[str]] = frozenset()
-    """The texts that the format searches for in message texts, beside roles."""
+    """The texts that the format searches for in message texts, apart from roles."""
 
     @property
     @abc.abstractmethod
