@@ -49,8 +49,8 @@ def try_to_add(rollout: Rollout, messages: list[dict[str, Any]]) -> bool:
 def test_the_laws_hold_for_a_rollout_with_tools_forks_and_a_harness(name: str, tmp_path: Path) -> None:
     if name != str(EXAMPLE_MODEL):
         unpack_hub()
-    renderer = create_renderer(load_tokenizer(name))
     chance = random.Random(name)
+    renderer = create_renderer(load_tokenizer(name), thinking_retention=chance.choice([None, "all"]))
     tools = TOOLS if renderer.supports_tools else None
     sampler = ScriptedSampler(renderer, ())
     with warnings.catch_warnings():
