@@ -72,6 +72,15 @@ def test_the_first_example_prints_the_output_that_the_readme_shows(capsys: pytes
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page: Path) -> None:
+    if page.parent.name == "tables" or page.name == "benchmarks.md":
+        pytest.skip("the page is written by a script")
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    # A table row, a heading and a link cannot be wrapped.
+    assert [line for line in prose.splitlines() if len(line) > 120 and not re.match(r"[|#<]|\[", line)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_resolve(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]+))?\)", page.read_text()):
         path = (page.parent / target).resolve() if target else page
