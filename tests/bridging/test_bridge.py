@@ -441,7 +441,14 @@ def test_a_rollout_with_an_id_that_no_token_has_is_not_said_to_match(unknown: in
     assert bridged.matches_rerender
 
 
-@pytest.mark.parametrize("test", ["messages | length > 9", "loop.index == 11", "loop.index0 % 10 == 0 and loop.index0"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "messages | length > 9",
+        "loop.index == 11",
+        "loop.index0 % 10 == 0 and loop.index0",
+    ],
+)
 def test_a_template_that_counts_messages_is_refused(test: str) -> None:
     template = TURN.replace("<|end|>", "{% if " + test + " %}<|call|>{% endif %}<|end|>")
     assert refused(embedded(chat_template=template + PROMPT), "A<|end|>").reason in (
@@ -449,6 +456,37 @@ def test_a_template_that_counts_messages_is_refused(test: str) -> None:
         BridgeReason.HISTORY_REWRITTEN,
         BridgeReason.NO_STOP_TOKEN,
     )
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "messages[12] is defined",
+        "messages[9:]",
+        "(messages | map(attribute='role') | list).count('user') > 7",
+        "messages | map(attribute='content') | list | length > 12",
+        "messages | batch(5) | list | length > 2",
+        "loop.index | string | length > 1",
+        "loop.index ~ '' == '13'",
+        "messages | selectattr('tool_calls', 'defined') | list | length > 2",
+        "messages | selectattr('role', 'equalto', 'tool') | list | length > 11",
+    ],
+)
+@pytest.mark.parametrize("text", ["!", "<|call|>"])
+def test_a_template_that_counts_in_another_way_is_never_bridged_wrongly(test: str, text: str) -> None:
+    changed = "{% if m.role in ('user', 'tool') and (" + test + ") %}" + text + "{% endif %}<|end|>"
+    renderer = embedded(chat_template=TURN.replace("<|end|>", changed) + PROMPT)
+    ask, answer = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
+    call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
+    cycle = [call, {"role": "tool", "content": "R"}]
+    histories = [[*[ask, answer] * count, ask] for count in range(14)] + [[ask, *cycle * count] for count in range(14)]
+    completion = ids_of(renderer, "A<|end|>")
+    for history in histories:
+        prompt = renderer.render_ids(history, add_generation_prompt=True)
+        bridged = renderer.bridge(prompt, completion, [BYE])
+        conversation = [*history, answer, BYE]
+        if isinstance(bridged, Bridge) and bridged.matches_rerender:
+            assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)
 
 
 def test_the_first_refusal_of_each_reason_is_logged_at_info_level(caplog: pytest.LogCaptureFixture) -> None:

@@ -49,12 +49,17 @@ def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:
         assert (history.messages[-1]["role"] == "assistant") is (HistoryFeature.OWN in history.features)
 
 
-def test_long_histories_end_with_a_question_and_have_the_length_in_their_name() -> None:
-    for history in long_histories(frozenset({9, 12})):
+def test_long_histories_have_their_length_or_the_number_of_their_cycles_in_their_name() -> None:
+    histories = long_histories(frozenset({9, 12}))
+    cycles = (2, 3, 8, 9, 10, 11, 12, 13)
+    for history in histories[: -len(cycles)]:
         assert history.name == f"{len(history.messages)} messages"
         assert history.messages[-1]["role"] == "user"
+    for history, count in zip(histories[-len(cycles) :], cycles, strict=True):
+        assert history.name == f"{count} tool cycles"
+        assert [message["role"] for message in history.messages] == ["user", *["assistant", "tool"] * count]
     assert long_histories(frozenset({2, 3})) != long_histories(frozenset({9}))
-    assert not long_histories(frozenset())
+    assert len(long_histories(frozenset())) == 2
 
 
 def test_a_sample_turn_has_the_content_and_reasoning_of_the_completion() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -110,16 +111,29 @@ def history_with_open_call() -> SampleHistory:
 
 @functools.lru_cache(maxsize=64)
 def long_histories(counts: frozenset[int]) -> tuple[SampleHistory, ...]:
-    """Return histories with about as many messages, or as many turns, as some counts.
+    """Return histories with about as many messages, turns or tool cycles as some counts.
 
-    The histories of `sample_histories` have up to six messages.
+    The histories of `sample_histories` have up to six messages and one cycle. Two and three cycles are always tried.
 
-    >>> [len(history.messages) for history in long_histories(frozenset({3, 9}))]
-    [7, 8, 9, 10, 21]
+    >>> [len(history.messages) for history in long_histories(frozenset({9}))][:9]
+    [7, 8, 9, 10, 15, 16, 17, 18, 19]
+    >>> [history.name for history in long_histories(frozenset())]
+    ['2 tool cycles', '3 tool cycles']
     """
-    lengths = {length for count in counts for length in (*range(count - 2, count + 2), 2 * count + 3)}
+    # About as many messages, and about as many turns.
+    near = [range(count - 2, count + 2) for count in counts] + [range(2 * count - 3, 2 * count + 4) for count in counts]
+    lengths = set(itertools.chain.from_iterable(near))
     shortest = max(len(history.messages) for history in sample_histories())
-    return tuple(_long_history(length) for length in sorted(lengths) if length > shortest)
+    cycles = sorted({2, 3, *(number for count in counts for number in (count - 1, count, count + 1))})
+    return (
+        *(_long_history(length) for length in sorted(lengths) if length > shortest),
+        *map(_history_with_cycles, cycles),
+    )
+
+
+def _history_with_cycles(count: int) -> SampleHistory:
+    messages = chat_message("user", PROBE_QUESTION), *_cycles([1] * count)
+    return SampleHistory(f"{count} tool cycles", frozenset({HistoryFeature.RESULT}), messages)
 
 
 def _long_history(length: int) -> SampleHistory:

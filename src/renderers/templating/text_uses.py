@@ -77,11 +77,9 @@ def text_uses(source: str) -> TextUses:
     analysis, variables = _Analysis(tree, template_literals(source)), template_variables(tree)
     testing = [node for node in tree.find_all(TESTING) if analysis.is_tested(node)]
     exposed: set[str] = set()
-    counts: set[int] = set()
     lengths: set[tuple[bool, int]] = {(False, 0)}
     for node in tree.find_all(nodes.Node):
         exposed |= {name for name, _ in analysis.exposed(node)} - {COUNT}
-        counts.update(analysis.compared_numbers(node, lambda name, _: name == COUNT))
         lengths.update((False, length) for length in analysis.compared_numbers(node, _is_length))
         lengths.update((True, length) for length in analysis.compared_numbers(node, _is_id_length))
     exact_fields = frozenset(exposed.union(*(fields for fields in _LINKED if fields & exposed)))
@@ -93,7 +91,7 @@ def text_uses(source: str) -> TextUses:
             *(analysis.bound_texts(name.name) for node in testing for name in node.find_all(nodes.Name))
         ),
         joins_texts=any(map(analysis.tests_joined_text, testing)),
-        counts=frozenset(count for count in counts if 2 < count <= _LARGEST_COUNT),
+        counts=frozenset(count for count in analysis.counts() if 2 < count <= _LARGEST_COUNT),
         compares_messages=compares_messages(source),
     )
 
@@ -103,6 +101,7 @@ class _Analysis(MessageValues):
 
     def __init__(self, tree: nodes.Template, literals: TemplateLiterals) -> None:
         super().__init__(tree)
+        self._tree = tree
         self._literals = literals
 
     # ==================
@@ -441,6 +440,21 @@ class _Analysis(MessageValues):
     # ==================
     # Numbers
     # ==================
+
+    def counts(self) -> Iterator[int]:
+        """Yield the numbers of messages, or of turns, at which the output may change.
+
+        Messages can be counted in more ways than can be listed, so all numbers of the template count, whatever they are
+        used for. The text of a count is longer from 10 on.
+        """
+        for constant in self._tree.find_all(nodes.Const):
+            if type(constant.value) is int:
+                yield abs(constant.value)
+            elif isinstance(constant.value, str) and constant.value.isdecimal() and len(constant.value) < 3:
+                yield int(constant.value)
+        lengths = (node for node in self._tree.find_all(nodes.Filter) if node.name in ("length", "count"))
+        if any(name == COUNT for node in lengths for name, _ in self.value(node.node)):
+            yield 10
 
     def compared_numbers(self, node: nodes.Node, is_number: Callable[[str, Form], bool]) -> Iterator[int]:
         """Yield the constants that a node compares numbers with, of those that come from some fields and forms."""
