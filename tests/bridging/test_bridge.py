@@ -477,9 +477,10 @@ def test_a_template_that_counts_in_another_way_is_never_bridged_wrongly(test: st
     changed = "{% if m.role in ('user', 'tool') and (" + test + ") %}" + text + "{% endif %}<|end|>"
     renderer = embedded(chat_template=TURN.replace("<|end|>", changed) + PROMPT)
     ask, answer = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
-    call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
+    call: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
     cycle = [call, {"role": "tool", "content": "R"}]
-    histories = [[*[ask, answer] * count, ask] for count in range(14)] + [[ask, *cycle * count] for count in range(14)]
+    histories: list[list[dict[str, Any]]] = [[*[ask, answer] * count, ask] for count in range(14)]
+    histories += [[ask, *cycle * count] for count in range(14)]
     completion = ids_of(renderer, "A<|end|>")
     for history in histories:
         prompt = renderer.render_ids(history, add_generation_prompt=True)
@@ -674,7 +675,7 @@ def test_gpt_oss_bridges_reasoning_and_text_before_a_call() -> None:
     assert isinstance(bridged, Bridge)
     assert bridged.matches_rerender
     turn = renderer.parse_response(completion, prompt_ids=prompt, tools=[TOOL])
-    messages = [HI, turn, result("1", name="get")]
+    messages: list[Any] = [HI, turn, result("1", name="get")]
     assert bridged.tokens.token_ids == renderer.render_ids(messages, tools=[TOOL], add_generation_prompt=True)
 
 
