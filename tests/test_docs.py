@@ -71,6 +71,18 @@ def test_the_first_example_prints_the_output_that_the_readme_shows(capsys: pytes
     assert capsys.readouterr().out == output
 
 
+def test_the_results_of_stress_tests_have_the_size_of_their_commands() -> None:
+    sections = (DOCS / "tables" / "stress.md").read_text().split("\n## ")[1:]
+    sizes = {}
+    for section in sections:
+        for command, cases in re.findall(r"python -m tests\.(\w+) --cases (\d+)`", section):
+            counts = re.findall(r"([\d,]+) (?:texts|conversations|completions|rollouts)", section)
+            sizes[command] = int(cases), int(counts[0].replace(",", ""))
+    assert len(sizes) >= 6
+    # The cases are spread evenly over the models, so their number is rounded up.
+    assert [command for command, (cases, count) in sizes.items() if not cases <= count < 1.01 * cases] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_prose_is_wrapped(page: Path) -> None:
     if page.parent.name == "tables" or page.name == "benchmarks.md":
