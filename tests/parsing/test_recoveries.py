@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from renderers.core.completions import ParsedResponse, RecoveryKind, ToolCallParseStatus
+from renderers.parsing.parser import ResponseParser
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import ROME, SEARCH, grammar_of, read, reader_of_bytes
@@ -119,6 +120,25 @@ def test_a_difference_outside_of_calls_has_the_position_of_the_next_token(
     response = parse(key, text)
     assert [(one.kind, one.start, one.end, one.call) for one in response.recoveries] == [(kind, start, start, None)]
     assert not any(call.recoveries for call in response.tool_calls)
+
+
+@pytest.mark.parametrize(
+    ("prefill", "text", "kinds"),
+    [
+        ("<|channel|>confidence<|message|>", "Hi", []),
+        ("<|channel|>confidence", "<|message|>Hi", ["unknown_channel"]),
+        ("Hel", "lo", []),
+        ("<|channel|>analysis<|message|>Hm<|end|>", "Hi", ["missing_header"]),
+        ("<|channel|>analysis<|message|>Hm", "<|channel|>final<|message|>Hi", ["missing_closing_marker"]),
+        ("<|channel|>analysis<|message|>Hm<|channel|>final<|message|>", "Hi", []),
+    ],
+)
+def test_differences_in_the_prompt_are_not_listed(prefill: str, text: str, kinds: list[str]) -> None:
+    reader = reader_of_bytes(grammar_of("harmony"), marks=True)
+    marker_text = reader.compiled.marker_text
+    pieces = marker_text.pieces(reader.encode(prefill), 0)
+    response = ResponseParser(reader.compiled, None, prefill=pieces).close(reader.encode(text))
+    assert [one.kind for one in response.recoveries] == kinds
 
 
 def test_a_call_can_have_several_differences() -> None:

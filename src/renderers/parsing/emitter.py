@@ -213,9 +213,15 @@ class Emitter:
         """Emit everything up to a position as skipped text."""
         self.events.append(SkippedTextEvent(text, reason, *self.advance_to(position)))
 
-    def emit_recovery(self, kind: RecoveryKind) -> None:
-        """Emit a difference from the format at the position that was read last."""
-        token = max(self.advance_to(self._buffer.position)[1], 0)
+    def emit_recovery(self, kind: RecoveryKind, *, end: int | None = None) -> None:
+        """Emit a difference from the format at the position that was read last, unless it is in the prompt.
+
+        `end` is the end of the text that differs. None if it follows.
+        """
+        buffer = self._buffer
+        if buffer.position < buffer.completion_start or (end is not None and end <= buffer.completion_start):
+            return
+        token = max(self.advance_to(buffer.position)[1], 0)
         self.events.append(RecoveryEvent(kind, token, token))
 
 

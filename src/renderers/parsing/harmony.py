@@ -226,7 +226,7 @@ class HarmonyScanner(MessageScanner):
                 recoveries = (*recoveries, RecoveryKind.UNKNOWN_CHANNEL)
             self.begin_body(_CONTENT)
         for kind in recoveries:
-            self.emitter.emit_recovery(kind)
+            self.emitter.emit_recovery(kind, end=end)
 
     def _skip_to(self, end: int, reason: str) -> None:
         """Skip text up to a position. Whitespace is padding, not skipped text."""
