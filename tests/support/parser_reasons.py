@@ -64,11 +64,6 @@ def _keeps_text_beside_calls(outcome: Outcome) -> bool:
     return bool(actual.content) and not expected.content and actual.tool_calls == expected.tool_calls
 
 
-def _differs_in_spaces(outcome: Outcome) -> bool:
-    actual, expected = outcome.actual, outcome.expected
-    return (actual.content.split(), actual.tool_calls) == (expected.content.split(), expected.tool_calls)
-
-
 TAGGED_REASONS: tuple[Reason, ...] = (
     Reason(
         key="citations",
@@ -102,12 +97,6 @@ TAGGED_REASONS: tuple[Reason, ...] = (
         text="A line break or another tag ends a name in a tag without an end. vLLM's name contains the next tag.",
         holds=lambda outcome: any("<" in name for name, _ in outcome.expected.tool_calls),
         formats=("qwen3_xml",),
-    ),
-    Reason(
-        key="space after calls",
-        text="Whitespace between calls and the text after them is padding.",
-        holds=_differs_in_spaces,
-        formats=("step3",),
     ),
     Reason(
         key="call outside of a section",
@@ -194,12 +183,6 @@ LIST_REASONS: tuple[Reason, ...] = (
         "second call, or take them from a broken object.",
         holds=_has_same_names,
         formats=("apertus", "granite"),
-    ),
-    Reason(
-        key="spaces around calls",
-        text="Whitespace between content and calls is that of the format.",
-        holds=_differs_in_spaces,
-        formats=("granite4", "lfm2"),
     ),
     Reason(
         key="content beside calls",
