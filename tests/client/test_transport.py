@@ -268,6 +268,24 @@ def test_a_prompt_that_the_server_refuses_for_its_length_is_overlong(message: st
     assert message in str(caught.value.__cause__)
 
 
+@pytest.mark.parametrize("prompt_length", [3, 1])
+def test_a_stream_can_report_that_the_prompt_is_too_long(prompt_length: int) -> None:
+    message = "The decoder prompt (length 3) is longer than the maximum model length of 2."
+    kind = OverlongPromptError if prompt_length == 3 else EngineStreamError
+    with serve(ScriptedServer([Reply([7], events=0, stream_error=message)])) as server, pytest.raises(kind) as caught:
+        run(server, lambda client: anext(client.stream([1] * prompt_length)), engine="vllm")
+    assert message in str(caught.value.__cause__ or caught.value)
+
+
+def test_a_stream_ends_with_its_last_event_although_the_connection_stays_open() -> None:
+    chunk = b'{"choices": [{"index": 0, "token_ids": [], "finish_reason": "stop"}]}'
+    raw = b"data: " + chunk + b"\n\ndata: [DONE]\n\n"
+    reply = Reply(raw=raw, headers={"Content-Type": "text/event-stream", "Content-Length": str(len(raw) + 9)})
+    with serve(ScriptedServer([reply])) as server:
+        (completion,) = run(server, collect, engine="vllm", timeout=30)
+    assert completion.token_ids == []
+
+
 def test_too_many_requested_tokens_are_not_an_overlong_prompt() -> None:
     message = "'max_tokens' is too large: 500. This model's maximum context length is 100 tokens."
     with serve(ScriptedServer([Reply(status=400, message=message)])) as server, pytest.raises(EngineStatusError):

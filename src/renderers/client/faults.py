@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from renderers.client.stream_events import read_server_message
 from renderers.core.text import quote_short
-from renderers.errors import EngineConnectionError, EngineStatusError, OverlongPromptError
+from renderers.errors import EngineConnectionError, EngineError, EngineStatusError, OverlongPromptError
 
-__all__ = ["MAX_DELAY", "retry_delay", "to_error"]
+__all__ = ["MAX_DELAY", "retry_delay", "to_error", "to_overlong"]
 
 MAX_DELAY = 30.0
 """The longest time in seconds to wait before a request is sent again."""
@@ -35,14 +35,20 @@ def to_error(
     reason = message or (quote_short(text) if text else "the response is empty")
     retry_after = _seconds(headers.get("retry-after"))
     error = EngineStatusError(reason, url=url, status=status, retry_after=retry_after)
-    found = _CONTEXT_LENGTH.search(reason) if status in (400, 413, 422) else None
-    longest = int(found[1]) if found else None
-    # A server refuses a short prompt with similar words, if `max_tokens` is too large.
-    if longest is None or prompt_length is None or prompt_length < longest:
+    overlong = to_overlong(error, prompt_length) if status in (400, 413, 422) else None
+    if overlong is None:
         return error
-    overlong = OverlongPromptError(prompt_len=prompt_length, max_prompt_len=longest)
     overlong.__cause__ = error
     return overlong
+
+
+def to_overlong(error: EngineError, prompt_length: int | None) -> OverlongPromptError | None:
+    """Return the error for a prompt that the server refuses for its length. None if that is not the reason."""
+    found = _CONTEXT_LENGTH.search(str(error))
+    # A server refuses a short prompt with similar words, if `max_tokens` is too large.
+    if found is None or prompt_length is None or prompt_length < int(found[1]):
+        return None
+    return OverlongPromptError(prompt_len=prompt_length, max_prompt_len=int(found[1]))
 
 
 def retry_delay(error: Exception, attempt: int) -> float | None:

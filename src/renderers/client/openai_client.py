@@ -44,12 +44,9 @@ class OpenAISampler:
     ) -> AsyncGenerator[list[int] | Completion, None]:
         """Yield the ids of a request as they arrive, and at the end the completion."""
         response = await self._post(request, headers, stream=True)
-        items = read_completion(response.aiter_bytes(), self._engine.open_stream(request))
         try:
-            async with contextlib.aclosing(items):
+            async with contextlib.aclosing(read_completion(response.aiter_bytes(), self._engine, request)) as items:
                 async for item in items:
-                    if isinstance(item, Completion):
-                        check_prompt(item, request)
                     yield item
         finally:
             await response.aclose()

@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from renderers.client.completion import Completion
-from renderers.client.engines.base import CompletionReader
+from renderers.client.engines.base import InferenceEngine, SampleRequest
+from renderers.client.faults import to_overlong
+from renderers.client.sampling import check_prompt
 from renderers.client.stream_events import END_OF_STREAM, EventDecoder
+from renderers.errors import EngineStreamError
 
 __all__ = ["read_completion"]
 
 
 async def read_completion(
-    chunks: AsyncIterator[bytes], reader: CompletionReader
+    chunks: AsyncIterator[bytes], engine: InferenceEngine, request: SampleRequest
 ) -> AsyncGenerator[list[int] | Completion, None]:
     """Yield the ids of each event of a stream, and at the end the completion.
 
     Raises:
-        EngineStreamError: The stream reports an error, or ends early.
+        OverlongPromptError: The stream reports that the prompt is too long.
+        EngineStreamError: The stream reports another error, or ends early.
         MalformedGenerateResponseError: An event cannot be read, or the ids and the logprobs do not match.
     """
-    decoder = EventDecoder()
-    async for chunk in chunks:
-        for data in decoder.feed(chunk):
-            if data == END_OF_STREAM:
-                yield reader.close()
-                return
-            ids = reader.feed(data)
-            if ids:
-                yield ids
-    yield reader.close()
+    decoder, reader, is_open = EventDecoder(), engine.open_stream(request), True
+    try:
+        async for chunk in chunks:
+            for data in decoder.feed(chunk):
+                is_open = data != END_OF_STREAM
+                if is_open and (ids := reader.feed(data)):
+                    yield ids
+            if not is_open:
+                break
+        completion = reader.close()
+    except EngineStreamError as error:
+        overlong = to_overlong(error, len(request.prompt_ids))
+        if overlong is None:
+            raise
+        raise overlong from error
+    check_prompt(completion, request)
+    yield completion

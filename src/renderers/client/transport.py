@@ -178,12 +178,9 @@ class InferenceClient:
         path, body = engine.build_request(request)
         length = len(request.prompt_ids)
         async with self._respond("POST", path, body, headers, prompt_length=length) as response:
-            items = read_completion(response.aiter_bytes(), engine.open_stream(request))
             with self._errors_of_this_package(path):
-                async with contextlib.aclosing(items):
+                async with contextlib.aclosing(read_completion(response.aiter_bytes(), engine, request)) as items:
                     async for item in items:
-                        if isinstance(item, Completion):
-                            check_prompt(item, request)
                         yield item
 
     def _with_model(self, request: SampleRequest) -> SampleRequest:
