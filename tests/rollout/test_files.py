@@ -102,6 +102,13 @@ def test_damaged_values_are_an_error(line: str, path: tuple[Any, ...], tmp_path:
         load_rollouts(file)
 
 
+def test_a_line_without_rollouts_is_damaged(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "damaged.jsonl"
+    file.write_text(json.dumps({**json.loads(line), "rollouts": []}) + "\n")
+    with pytest.raises(RolloutFileError, match="line 1 is damaged"):
+        load_rollouts(file)
+
+
 def test_a_file_stays_as_it_was_if_writing_fails(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rollouts.jsonl"
     path.write_text(line, encoding="utf-8")

@@ -78,11 +78,11 @@ def test_other_messages_must_be_equal() -> None:
 
 def test_results_get_the_ids_that_the_model_wrote() -> None:
     sampled = {"tool_calls": [{"id": "functions.a:0"}, {"function": {}}]}
-    given = {"tool_calls": [{"id": "x"}, {"id": "y"}]}
+    replayed = {"tool_calls": [{"id": "x"}, {"id": "y"}]}
     new = [{"role": "tool", "tool_call_id": number} for number in ("x", "y", "z")]
-    ids = [message["tool_call_id"] for message in with_sampled_ids(new, sampled=sampled, given=given)]
+    ids = [message["tool_call_id"] for message in with_sampled_ids(new, sampled=sampled, replayed=replayed)]
     assert ids == ["functions.a:0", "y", "z"]
-    assert with_sampled_ids([{"role": "user"}], sampled={}, given={}) == [{"role": "user"}]
+    assert with_sampled_ids([{"role": "user"}], sampled={}, replayed={}) == [{"role": "user"}]
 
 
 def turn(number: int, answer: str, *questions: str, parent: int | None = None) -> Turn:

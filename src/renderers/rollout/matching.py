@@ -50,23 +50,23 @@ def _match_turns(turns: Iterable[Turn], messages: Sequence[JsonObject]) -> dict[
         if start is None:
             continue
         recorded = (*turn.prompt.messages, turn.message)
-        given = messages[start : start + len(recorded)]
-        if len(given) == len(recorded) and all(map(is_same_message, recorded, given)):
+        replayed = messages[start : start + len(recorded)]
+        if len(replayed) == len(recorded) and all(map(is_same_message, recorded, replayed)):
             matched[turn.number] = start + len(recorded)
     return matched
 
 
 def with_sampled_ids(
-    new: Sequence[JsonObject], *, sampled: Mapping[str, Any], given: Mapping[str, Any]
+    new: Sequence[JsonObject], *, sampled: Mapping[str, Any], replayed: Mapping[str, Any]
 ) -> list[JsonObject]:
     """Return tool results with the ids that the model wrote in its calls, in place of those of the harness.
 
     Args:
         new: The messages after the turn.
         sampled: The message of the turn.
-        given: The same message in the conversation of the harness.
+        replayed: The same message in the conversation of the harness.
     """
-    pairs = zip(sampled.get("tool_calls") or (), given.get("tool_calls") or (), strict=False)
+    pairs = zip(sampled.get("tool_calls") or (), replayed.get("tool_calls") or (), strict=False)
     ids = {theirs.get("id"): ours["id"] for ours, theirs in pairs if ours.get("id") is not None}
     return [
         {**message, "tool_call_id": ids[message["tool_call_id"]]} if message.get("tool_call_id") in ids else message
@@ -74,7 +74,7 @@ def with_sampled_ids(
     ]
 
 
-def is_same_message(recorded: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+def is_same_message(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) -> bool:
     """Return True if a harness made a message from a recorded one without changing its meaning.
 
     In an assistant message, the text may be trimmed, reasoning may be missing, the arguments of calls may be JSON text
@@ -84,17 +84,17 @@ def is_same_message(recorded: Mapping[str, Any], given: Mapping[str, Any]) -> bo
     >>> is_same_message({"role": "assistant", "content": "Hi\\n"}, {"role": "assistant", "content": "Hi"})
     True
     """
-    if recorded is given or recorded == given:
+    if recorded is replayed or recorded == replayed:
         return True
-    if recorded.get("role") != given.get("role"):
+    if recorded.get("role") != replayed.get("role"):
         return False
     if recorded.get("role") != "assistant":
-        return _set_items(recorded) == _set_items(given)
-    reasoning = _reasoning(given)
+        return _set_items(recorded) == _set_items(replayed)
+    reasoning = _reasoning(replayed)
     return (
-        _text(recorded.get("content")) == _text(given.get("content"))
+        _text(recorded.get("content")) == _text(replayed.get("content"))
         and (not reasoning or reasoning == _reasoning(recorded))
-        and _calls(recorded) == _calls(given)
+        and _calls(recorded) == _calls(replayed)
     )
 
 

@@ -68,17 +68,17 @@ def from_record(record: Mapping[str, Any], create: Callable[..., R]) -> R:
     turns = [_read_turn(number, turn, prompts) for number, turn in enumerate(record["turns"])]
     trajectory = Trajectory(turns, record["count"])
     options = read_typed(RolloutOptions, record["options"])
-    made: dict[int, R] = {}
+    rollouts: dict[int, R] = {}
     for state in record["rollouts"]:
         *parents, number = state["lineage"]
         position = _read_position(state["position"], prompts, trajectory)
         rollout = create(options, trajectory, position, lineage=(*parents, number))
         rollout._base, rollout._stopped = state["base"], state["stopped"]
         rollout.reward, rollout.advantage, rollout.extras = state["reward"], state["advantage"], state["extras"]
-        if made:
-            made[parents[-1]].forks.append(rollout)
-        made[number] = rollout
-    return next(iter(made.values()))
+        if rollouts:
+            rollouts[parents[-1]].forks.append(rollout)
+        rollouts[number] = rollout
+    return rollouts[record["rollouts"][0]["lineage"][-1]]
 
 
 def _prompt_record(prompt: Prompt) -> JsonObject:

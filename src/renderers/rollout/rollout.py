@@ -153,7 +153,7 @@ class Rollout(RecordedRollout):
         Raises:
             RolloutError: There is no client or no renderer, the last turn has no messages after it, or another call
                 is running.
-            MalformedGenerateResponseError: The completion has not one logprob for each id, or is for another prompt.
+            MalformedGenerateResponseError: A sampled id has no logprob, or the completion is for another prompt.
             Exception: The errors of the client, and those of `renderer.render_ids`.
         """
         if self.client is None:
@@ -180,7 +180,7 @@ class Rollout(RecordedRollout):
 
         Raises:
             RolloutError: The last turn has no messages after it, or `generate` is running.
-            MalformedGenerateResponseError: The completion has not one logprob for each id, or is for another prompt.
+            MalformedGenerateResponseError: A sampled id has no logprob, or the completion is for another prompt.
         """
         self._check_open()
         with self._sampling():
@@ -263,17 +263,17 @@ class Rollout(RecordedRollout):
             RolloutError: `generate` is running, or there is no renderer.
         """
         self._check_idle()
-        given = copy_messages(messages)
+        conversation = copy_messages(messages)
         own = [turn for turn in self._trajectory.turns if turn.rollout in self._lineage]
-        history = find_history(own, given, latest=self.turns)
+        history = find_history(own, conversation, latest=self.turns)
         if history is None:
-            self._position, self._stopped = self._start(given), None
+            self._position, self._stopped = self._start(conversation), None
             return Added(False)
-        turn, new = history.turn, given[history.end :]
+        turn, new = history.turn, conversation[history.end :]
         position = self._after(turn)
         if new:
-            new = with_sampled_ids(new, sampled=turn.message, given=given[history.end - 1])
-            added = self._extend(position, new, lambda: given)
+            new = with_sampled_ids(new, sampled=turn.message, replayed=conversation[history.end - 1])
+            added = self._extend(position, new, lambda: conversation)
         else:
             self._position, added = position, Added(True)
         self._stopped = self._options.stop_reason_after(turn)
