@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist test-consumers format clean
+.PHONY: help demo test lint types unit stress bench test-engine record-engine parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist test-consumers format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -85,6 +85,15 @@ stress: $(VENV)/.test
 # make bench   benchmark against peers, and write docs/benchmarks.md, its tables and its plot
 bench: $(VENV)/.bench
 	$(REAL) $(BIN)/python -m benchmarks
+
+# make test-engine  run rollouts against vLLM (ENGINE_VERSIONS="0.31.0 0.32.0") on the CPU, installed on the first run (6 GB), and write docs/tables/engine.md
+test-engine: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.engine_table $(ENGINE_VERSIONS)
+
+# make record-engine  record the responses of vLLM (ENGINE_VERSIONS="0.31.0 0.32.0") and the fields of SGLang in tests/client/recorded
+record-engine: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.record_engine $(ENGINE_VERSIONS)
+	$(BIN)/python -m scripts.record_sglang
 
 # make parity  compare every available template with transformers, in all combinations
 parity: $(VENV)/.test

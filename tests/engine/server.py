@@ -58,6 +58,8 @@ def running_server(version: str, *, context_length: int = 4096, scale_out: bool 
 
     Without `scale_out`, the server rejects requests for token ids.
     """
+    # A process that is terminated stops its server, as one that is interrupted does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     python = install_engine(version)
     make_model(python)
     port = _free_port()
