@@ -97,11 +97,11 @@ def diff(
         on_loss=on_loss,
         date=date,
     )
-    found = compare(
+    comparison = compare(
         _render(model, renderer, conversation, arguments, generation_prompt),
         _render(other_model or model, other_renderer, second, other_arguments, generation_prompt),
     )
-    return _as_json(found) if output == "json" else _as_text(found), DIFFERENT if found.cause else 0
+    return _as_json(comparison) if output == "json" else _as_text(comparison), DIFFERENT if comparison.cause else 0
 
 
 def _render(
@@ -245,36 +245,36 @@ def _token(side: Side, position: int) -> dict[str, Any] | None:
     }
 
 
-def _as_json(found: Comparison) -> str:
-    sides, position = (found.first, found.second), found.position
+def _as_json(comparison: Comparison) -> str:
+    sides, position = (comparison.first, comparison.second), comparison.position
     return to_json(
         {
             "equal": position is None,
             "models": [side.model for side in sides],
             "token_counts": [len(side.rendered.token_ids) for side in sides],
             "position": position,
-            "first": None if position is None else _token(found.first, position),
-            "second": None if position is None else _token(found.second, position),
-            "cause": found.cause and found.cause._asdict(),
-            "ignored": [change._asdict() for change in found.ignored],
+            "first": None if position is None else _token(comparison.first, position),
+            "second": None if position is None else _token(comparison.second, position),
+            "cause": comparison.cause and comparison.cause._asdict(),
+            "ignored": [change._asdict() for change in comparison.ignored],
         }
     )
 
 
-def _as_text(found: Comparison) -> str:
-    sides, position = {"first": found.first, "second": found.second}, found.position
+def _as_text(comparison: Comparison) -> str:
+    sides, position = {"first": comparison.first, "second": comparison.second}, comparison.position
     counts = [len(side.rendered.token_ids) for side in sides.values()]
-    if position is None or found.cause is None:
-        ignored = (f"Not written: {change.text}" for change in found.ignored)
+    if position is None or comparison.cause is None:
+        ignored = (f"Not written: {change.text}" for change in comparison.ignored)
         return "\n".join((f"The ids are the same: {counts[0]} tokens.", *ignored))
     rows = [(name, *_show_token(_token(side, position))) for name, side in sides.items()]
-    before = "".join(found.first.token_texts[max(position - 8, 0) : position])
+    before = "".join(comparison.first.token_texts[max(position - 8, 0) : position])
     return "\n".join(
         (
             f"Token {position} differs, of {counts[0]} and {counts[1]}:",
             *(f"  {line}" for line in align_columns(rows)),
             f"after {before!r}" if position else "at the start",
-            f"Cause: {found.cause.text}",
+            f"Cause: {comparison.cause.text}",
         )
     )
 

@@ -79,24 +79,24 @@ class TemplateLiterals(NamedTuple):
         >>> literals.find_runs("x<a>bc<", partial=False), literals.find_runs("x<a>bc<", partial=True)
         ([(1, 5)], [(1, 5), (6, 7)])
         """
-        found: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         for literal in self.within if self.occur_in(text) else ():
             place = text.find(literal)
             while place >= 0:
-                found.append((place, place + len(literal)))
+                places.append((place, place + len(literal)))
                 place = text.find(literal, place + 1)
         if partial:
             longest, endings, beginnings = _partial_literals(self.within)
             start = endings.match(text) if endings else None
             end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None
             if start is not None:
-                found.append(start.span())
+                places.append(start.span())
             if end is not None:
-                found.append((len(text) - end.end(), len(text)))
-        if not found:
-            return found
+                places.append((len(text) - end.end(), len(text)))
+        if not places:
+            return places
         runs: list[tuple[int, int]] = []
-        for first, last in sorted(found):
+        for first, last in sorted(places):
             if runs and first < runs[-1][1]:
                 runs[-1] = runs[-1][0], max(last, runs[-1][1])
             else:

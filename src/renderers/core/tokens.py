@@ -172,8 +172,8 @@ class RenderedTokens:
 
         A function is called when its result is first needed.
         """
-        made = cls.__new__(cls)
-        made.__dict__.update(
+        tokens = cls.__new__(cls)
+        tokens.__dict__.update(
             _ids=ids,
             _attribute=attribute,
             _decode=decode,
@@ -181,7 +181,7 @@ class RenderedTokens:
             message_roles=message_roles,
             multi_modal_data=None,
         )
-        return made
+        return tokens
 
     def __getattr__(self, name: str) -> Any:
         # Python calls this only for attributes that are not set.

@@ -54,9 +54,9 @@ def find_shared(tools: list[Any]) -> ToolList | None:
 
 def share(tools: list[JsonObject]) -> ToolList:
     """Return the shared list with the same content as normalised tools. Without one, share these."""
-    found = find_shared(tools)
-    if found is not None:
-        return found
+    known = find_shared(tools)
+    if known is not None:
+        return known
     shared, names = ToolList(tools), _names_of(tools)
     if names is not None:
         variants = _SHARED.get(names, list)

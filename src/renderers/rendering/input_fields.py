@@ -127,10 +127,10 @@ def split_reasoning(text: str, markers: tuple[str, str]) -> Iterator[tuple[str, 
     opening, closing = markers
     *closed, rest = text.split(closing)
     for number, part in enumerate(closed):
-        before, found, inside = part.partition(opening)
-        if found and before:
+        before, marker, inside = part.partition(opening)
+        if marker and before:
             yield before, False
-        yield (inside, True) if found else (part, number == 0)
+        yield (inside, True) if marker else (part, number == 0)
     yield rest, False
 
 

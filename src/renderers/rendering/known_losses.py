@@ -42,28 +42,28 @@ class _Probe(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def known_losses(turns: TurnFormat, tool_turns: TurnFormat) -> tuple[KnownLoss, ...]:
     """Return the input that a format drops without an error. The formats are those without and with tools."""
-    found: dict[KnownLoss, bool] = {}
+    losses: dict[KnownLoss, bool] = {}
     try:
         for probe, format_ in itertools.product(_PROBES, (turns, tool_turns)):
             drops = _drops(format_, probe)
             if drops is not None:
-                found[probe.loss] = drops or found.get(probe.loss, False)
+                losses[probe.loss] = drops or losses.get(probe.loss, False)
     except TemplateLimitError:
         return ()
-    return tuple(_generalise(found))
+    return tuple(_generalise(losses))
 
 
-def _generalise(found: Mapping[KnownLoss, bool]) -> Iterator[KnownLoss]:
+def _generalise(tried: Mapping[KnownLoss, bool]) -> Iterator[KnownLoss]:
     """Yield the losses that were found, without those that are part of another one.
 
-    `found` has the losses that could be tried. Turns with and without calls are one place if the format drops the
+    `tried` has the losses that could be tried. Turns with and without calls are one place if the format drops the
     reasoning of both, or accepts only one of them.
     """
-    places = {loss.place for loss, drops in found.items() if drops}
-    kept = {loss.place for loss, drops in found.items() if not drops}
-    general = {place: whole for whole, parts in _WHOLES.items() if not parts & kept for place in parts}
+    places = {loss.place for loss, drops in tried.items() if drops}
+    kept = {loss.place for loss, drops in tried.items() if not drops}
+    general = {place: joined for joined, parts in _JOINED_PLACES.items() if not parts & kept for place in parts}
     places |= {general[place] for place in places if place in general}
-    losses = [loss._replace(place=general.get(loss.place, loss.place)) for loss, drops in found.items() if drops]
+    losses = [loss._replace(place=general.get(loss.place, loss.place)) for loss, drops in tried.items() if drops]
     yield from (loss for loss in dict.fromkeys(losses) if _MORE_GENERAL.get(loss.place, frozenset()).isdisjoint(places))
 
 
@@ -117,7 +117,7 @@ def _probes() -> Iterator[_Probe]:
 
 
 _PROBES = tuple(_probes())
-_WHOLES = {
+_JOINED_PLACES = {
     "reasoning": frozenset({_PLAIN, _CALLING}),
     "reasoning of earlier turns": frozenset({_EARLIER_PLAIN, _EARLIER_CALLING}),
 }

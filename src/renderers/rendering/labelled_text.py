@@ -105,19 +105,19 @@ class LabelledText:
 def encode_together(texts: Sequence[LabelledText]) -> None:
     """Encode several texts of the same settings in one call. A text with an error stays as it is."""
     cuts: list[tuple[str, Cuts]] = []
-    whole: list[LabelledText] = []
+    encodable: list[LabelledText] = []
     for text in texts:
         try:
             cuts.append((text.text, text.cuts))
         except Exception:
             continue
-        whole.append(text)
+        encodable.append(text)
     try:
         encoded = encode_texts(texts[0].settings.tokenizer, cuts) if cuts else []
     except Exception:
         # A lone surrogate, or any error of a caller's tokenizer. The text that causes it raises it again.
         return
-    for text, result in zip(whole, encoded, strict=True):
+    for text, result in zip(encodable, encoded, strict=True):
         vars(text).setdefault("encoded", result)
 
 

@@ -78,15 +78,15 @@ class LossFinder:
 
     def losses(self) -> list[Loss]:
         """Return all losses in order: those of tools and documents, then those of messages."""
-        found: list[Loss] = []
+        losses: list[Loss] = []
         for kind, items in self.items:
             data = WrittenData(self._texts.of(-1), is_schema=kind == "tools")
             lost = data.lost_parts([_bare(item) for item in items or ()], (kind,))
-            found += [Loss(kind, None, _path_as_given(part.path, items or ()), part.amount) for part in lost]
+            losses += [Loss(kind, None, _path_as_given(part.path, items or ()), part.amount) for part in lost]
         for index in range(self.first, len(self.messages)):
             fields = self._fields(index)
-            found += dict.fromkeys(self._losses_of(index, fields, list(self._lost_fields(index, fields))))
-        return found
+            losses += dict.fromkeys(self._losses_of(index, fields, list(self._lost_fields(index, fields))))
+        return losses
 
     def _fields(self, index: int) -> list[InputField]:
         message = self.messages[index]

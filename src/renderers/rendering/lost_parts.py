@@ -101,7 +101,7 @@ class WrittenData(NamedTuple):
         raw = self.texts.get(path, "")
         own = squeeze(raw)
         text = above + own
-        found = [] if key is None or not key.strip() else [contains_word(text.casefold(), key.casefold())]
+        written_parts = [] if key is None or not key.strip() else [contains_word(text.casefold(), key.casefold())]
         parts: list[LostPart] = []
         written = False
         if isinstance(value, dict | list):
@@ -109,15 +109,15 @@ class WrittenData(NamedTuple):
                 if self.is_schema and child in _UNWRITTEN_KEYWORDS and not named:
                     continue
                 name = child if named and isinstance(child, str) else None
-                lost, some = self._lost(item, (*path, child), name, text, named=self._names_keys(child, named))
+                lost, is_written = self._lost(item, (*path, child), name, text, named=self._names_keys(child, named))
                 parts += lost
-                written = written or some
+                written = written or is_written
         elif not (isinstance(value, str) and not value.strip()):
-            found += self._finds(value, raw, above)
-        written = written or any(found)
-        if not written and (parts or found):
+            written_parts += self._finds(value, raw, above)
+        written = written or any(written_parts)
+        if not written and (parts or written_parts):
             return [LostPart(path, "all")], False
-        if found and not all(found):
+        if written_parts and not all(written_parts):
             parts.append(LostPart(path, "some"))
         return parts, written
 

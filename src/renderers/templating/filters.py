@@ -284,7 +284,7 @@ def _stock_text(name: str) -> Callable[..., str]:
             # Each nesting level indents its lines by the width of a key.
             size *= longest_text(value) * depth_of(value)
         budget.charge(_ESCAPED * size)
-        named = {key: without_owners(one) for key, one in kwargs.items()}
+        named = {key: without_owners(argument) for key, argument in kwargs.items()}
         text = filter_environment().call_filter(name, without_owners(value), without_owners(args), named)
         return (
             coarse_text(plain(text), (value, *values), safe=isinstance(text, Markup)) if isinstance(text, str) else text

@@ -128,19 +128,19 @@ class KindInference:
             elif isinstance(node, nodes.Macro):
                 values.setdefault(node.name, []).append(None)
         rounds = 0
-        for name, found in values.items():
+        for name, assigned in values.items():
             variable = names.variables[name]
-            variable.kind = initial[name] if name in initial else self.of(found[0], names)
-            variable.is_namespace = any(self.of(node, names) is Kind.NAMESPACE for node in found)
+            variable.kind = initial[name] if name in initial else self.of(assigned[0], names)
+            variable.is_namespace = any(self.of(node, names) is Kind.NAMESPACE for node in assigned)
         changed = True
         while changed:
             rounds += 1
             # A variable that is assigned several times has a kind if all values have it, given the kinds so far.
             changed = False
-            for name, found in values.items():
+            for name, assigned in values.items():
                 variable = names.variables[name]
                 if variable.kind is not None and (
-                    rounds > _MOST_ROUNDS or any(self.of(node, names) is not variable.kind for node in found)
+                    rounds > _MOST_ROUNDS or any(self.of(node, names) is not variable.kind for node in assigned)
                 ):
                     variable.kind = None
                     changed = True

@@ -141,8 +141,8 @@ class MessageValues:
         if not fields or (name == "role" and fields == {(MESSAGE, Form.DATA)}):
             return CLEAN
         # The name may be a key of an object that the template makes of values.
-        made = {(owner, form) for owner, other in fields if other is Form.PIECES for form in (other, Form.DATA)}
-        return frozenset({(name, Form.DATA), *made})
+        built = {(owner, form) for owner, other in fields if other is Form.PIECES for form in (other, Form.DATA)}
+        return frozenset({(name, Form.DATA), *built})
 
     def _item(self, node: nodes.Getitem) -> Value:
         value = self.value(node.node)

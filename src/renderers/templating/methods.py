@@ -328,7 +328,7 @@ def _safe_method(budget: Budget, text: str, name: str, args: tuple[Any, ...], kw
 
 def _escaped(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _escaped(one) for key, one in pairs_of(value)}
+        return {key: _escaped(item) for key, item in pairs_of(value)}
     return escape(value) if not isinstance(value, int) else value
 
 
@@ -360,8 +360,8 @@ def _dict_method(budget: Budget, data: dict[Any, Any], name: str, args: tuple[An
 
 def dict_fromkeys(budget: Budget, keys: Any, value: Any = None) -> dict[Any, Any]:
     """Return `dict.fromkeys(keys, value)`."""
-    made: dict[Any, Any] = weighed(budget, dict.fromkeys(iterate(budget, keys), value))
-    return made
+    built: dict[Any, Any] = weighed(budget, dict.fromkeys(iterate(budget, keys), value))
+    return built
 
 
 def _sequence_method(budget: Budget, items: Any, name: str, args: tuple[Any, ...]) -> Any:
@@ -429,7 +429,9 @@ def call_value(budget: Budget, scope: Scope | None, function: Any, /, *args: Any
     """Call a value: a macro, a method, a global function, or a recursive loop."""
     kind = function.__class__
     if kind is MacroValue:
-        return text_of(budget, scope, function.write, *args, **{f"p_{name}": one for name, one in kwargs.items()})
+        return text_of(
+            budget, scope, function.write, *args, **{f"p_{name}": argument for name, argument in kwargs.items()}
+        )
     if kind is LoopValue and function.recurse is not None:
         return text_of(budget, scope, function.recurse, *args, function.depth0 + 1)
     if kind is MethodValue:

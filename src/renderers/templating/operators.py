@@ -173,10 +173,10 @@ def attribute(value: Any, name: str, undefined: Undefined) -> Any:
         if name in DICT_METHODS:
             return MethodValue(value, name)
         return open_data(value).get(name, undefined)
-    found = own_attribute(value, name, undefined)
-    if found is undefined and isinstance(value, Undefined):
+    result = own_attribute(value, name, undefined)
+    if result is undefined and isinstance(value, Undefined):
         return value[name]
-    return found
+    return result
 
 
 def own_attribute(value: Any, name: str, undefined: Undefined) -> Any:
@@ -312,11 +312,11 @@ def iterate(budget: Budget, value: Any) -> Sequence[Any]:
         return [(item, value) for item in value.items[value.index0 + 1 :]]
     if not isinstance(value, Iterator):
         raise TypeError(f"{type_name(value)!r} object is not iterable")
-    found = []
-    for one in value:
+    read = []
+    for entry in value:
         budget.tick()
-        found.append(one)
-    return found
+        read.append(entry)
+    return read
 
 
 def need_items(value: Any) -> Any:
@@ -348,15 +348,15 @@ def metered(budget: Budget, items: Sequence[Any], steps: int) -> Any:
 
 
 def _charge_each(budget: Budget, items: Sequence[Any], steps: int) -> Iterator[Any]:
-    for one in items:
+    for item in items:
         budget.tick(steps)
-        yield one
+        yield item
 
 
 def pairs_of(value: Any) -> list[tuple[Any, Any]]:
     """Return the pairs of keys and values of a dict."""
     if isinstance(value, DataDict):
-        return [(key_text(value, key), one) for key, one in open_data(value).items()]
+        return [(key_text(value, key), item) for key, item in open_data(value).items()]
     return list(value.items())
 
 
@@ -520,18 +520,18 @@ def make_range(budget: Budget, *bounds: Any) -> range:
 
 def make_dict(budget: Budget, *values: Any, **named: Any) -> dict[Any, Any]:
     """Return a dict that the template builds."""
-    made: dict[Any, Any] = dict(*[dict(pairs_of(value)) if isinstance(value, dict) else value for value in values])
-    made.update(named)
-    weighed(budget, made)
-    return made
+    built: dict[Any, Any] = dict(*[dict(pairs_of(value)) if isinstance(value, dict) else value for value in values])
+    built.update(named)
+    weighed(budget, built)
+    return built
 
 
 def make_namespace(budget: Budget, *values: Any, **named: Any) -> NamespaceValue:
     """Return a namespace that the template builds."""
-    made = make_dict(budget, *values, **named)
-    for name in made:
+    attributes = make_dict(budget, *values, **named)
+    for name in attributes:
         refuse_underscore(name)
-    return NamespaceValue(made)
+    return NamespaceValue(attributes)
 
 
 GLOBAL_FUNCTIONS: dict[str, Callable[..., Any]] = {

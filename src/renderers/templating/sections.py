@@ -75,7 +75,7 @@ def names_outside(
     >>> names_outside([" x = f(a)"], allowed={"a"}, functions=functions, arguments={}) is None
     True
     """
-    found: set[str] = set()
+    outside: set[str] = set()
     seen = set(allowed)
     pending = [lines]
     while pending:
@@ -84,8 +84,8 @@ def names_outside(
             return None
         seen |= new
         pending += [functions[name] for name in new if name in functions]
-        found |= new - functions.keys()
-    return sorted(found)
+        outside |= new - functions.keys()
+    return sorted(outside)
 
 
 def _read_names(lines: Sequence[str]) -> set[str]:

@@ -149,12 +149,12 @@ class _Writer:
     def _items(self, brackets: str, items: list[tuple[Any, Any]], depth: int, *, keyed: bool) -> Iterator[str]:
         comma, colon = self._separators
         yield brackets[0]
-        for index, (key, one) in enumerate(items):
+        for index, (key, item) in enumerate(items):
             yield (comma if index else "") + self._line(depth + 1)
             if keyed:
                 yield from self._string(key)
                 yield colon
-            yield from self.pieces(one, depth + 1)
+            yield from self.pieces(item, depth + 1)
         yield (self._line(depth) if items else "") + brackets[1]
 
     def _string(self, text: Any) -> Iterator[str]:

@@ -320,9 +320,9 @@ def message_index(value: Any) -> int | None:
 
 def field_text(text: str, owner: Owner) -> FieldText:
     """Return a text of one field."""
-    made = _new_text(FieldText, text)
-    made._owner = owner
-    return made
+    wrapped = _new_text(FieldText, text)
+    wrapped._owner = owner
+    return wrapped
 
 
 def mixed_text(text: str, runs: tuple[Run, ...], *, safe: bool = False) -> str:
@@ -336,16 +336,16 @@ def mixed_text(text: str, runs: tuple[Run, ...], *, safe: bool = False) -> str:
                 return plain(text)
             if owner.__class__ is tuple:
                 return field_text(text, owner)
-    made = _new_text(SafeText if safe else MixedText, text)
-    made._runs = runs
-    return made
+    wrapped = _new_text(SafeText if safe else MixedText, text)
+    wrapped._runs = runs
+    return wrapped
 
 
 def safe_text(text: str) -> SafeText:
     """Return a text that is marked as safe."""
-    made = _new_text(SafeText, text)
-    made._runs = runs_of(text)
-    return made
+    wrapped = _new_text(SafeText, text)
+    wrapped._runs = runs_of(text)
+    return wrapped
 
 
 def runs_of(text: str) -> tuple[Run, ...]:
@@ -476,7 +476,7 @@ def common_message(value: Any) -> int | None:
     >>> common_message(("city", field_text("Paris", (2, ("tool_calls",)))))
     2
     """
-    found: int | None = None
+    common: int | None = None
     parts: tuple[Any, ...] = value if value.__class__ is tuple else (value,)
     owners: Iterable[Owner]
     if _OWNED_OR_SCALAR.issuperset(map(type, parts)):
@@ -485,10 +485,10 @@ def common_message(value: Any) -> int | None:
         owners = owners_in(value)
     for message, _ in owners:
         if message >= 0:
-            if found is not None and message != found:
+            if common is not None and message != common:
                 return None
-            found = message
-    return found
+            common = message
+    return common
 
 
 def coarse_text(text: str, value: Any, *, safe: bool = False) -> str:

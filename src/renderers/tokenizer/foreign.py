@@ -121,8 +121,8 @@ class ForeignVocab:
             return reserved_among(map(str, tokenizer.wrapped.get_added_vocab()))
         templates = tokenizer.chat_templates.values()
         texts = {text for template in templates for text in (*_CONTROL_TEXT.findall(template), *_ROLE_TOKENS)}
-        found = frozenset(text for text in texts if any(map(str.isalpha, text)) and self._isolates(text))
-        return found.union(tokenizer.special_tokens_map.values())
+        isolated = frozenset(text for text in texts if any(map(str.isalpha, text)) and self._isolates(text))
+        return isolated.union(tokenizer.special_tokens_map.values())
 
     def _isolates(self, text: str) -> bool:
         """Return True if a text is a token of its own wherever it occurs, as special tokens are."""

@@ -30,17 +30,17 @@ def find_special_tokens(tokenizer: ForeignTokenizer) -> dict[str, str]:
     The text of a token with only an id is decoded. A BOS token that is not named is the first token that `encode` adds
     to a text, or a well-known one in the vocabulary. A role with the value None has no token.
     """
-    found = dict(tokenizer.special_tokens_map)
+    tokens = dict(tokenizer.special_tokens_map)
     for role in _ROLES:
         number = getattr(tokenizer, f"{role}_id")
-        text = None if role in found or number is None else _text_of(tokenizer, number)
+        text = None if role in tokens or number is None else _text_of(tokenizer, number)
         if text is not None:
-            found[role] = text
-    if "bos_token" not in found and not _names(tokenizer, "bos_token"):
+            tokens[role] = text
+    if "bos_token" not in tokens and not _names(tokenizer, "bos_token"):
         text = _added_bos(tokenizer) or _known_bos(tokenizer)
         if text is not None:
-            found["bos_token"] = text
-    return found
+            tokens["bos_token"] = text
+    return tokens
 
 
 def find_unnamed_tokens(tokenizer: ForeignTokenizer, read: Collection[str]) -> list[str]:
@@ -73,9 +73,9 @@ def _added_bos(tokenizer: ForeignTokenizer) -> str | None:
 
 def _known_bos(tokenizer: ForeignTokenizer) -> str | None:
     """Return the only well-known BOS token of the vocabulary, or the only one that corresponds to the EOS token."""
-    found = [text for text in _KNOWN_BOS if tokenizer.vocab.token_id(text) is not None]
-    if len(found) > 1:
+    known = [text for text in _KNOWN_BOS if tokenizer.vocab.token_id(text) is not None]
+    if len(known) > 1:
         eos = tokenizer.special_tokens_map.get("eos_token", "")
         alike = {eos.replace(*pair) for pair in (("eos", "bos"), ("EOS", "BOS"), ("/", ""), ("end", "begin"))}
-        found = [text for text in found if text in alike]
-    return found[0] if len(found) == 1 else None
+        known = [text for text in known if text in alike]
+    return known[0] if len(known) == 1 else None

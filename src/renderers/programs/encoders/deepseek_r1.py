@@ -36,11 +36,11 @@ class DeepSeekR1Program(PieceProgram):
     fields = frozenset("role content tool_calls function name arguments type text".split())
     tested = frozenset({THINK_END})
 
-    def write(self, given: EncoderInput) -> Iterator[Piece]:
+    def write(self, encoder_input: EncoderInput) -> Iterator[Piece]:
         yield Piece(BOS)
-        yield from _write(given.messages)
-        if given.adds_prompt:
-            yield Piece(("" if given.messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n")
+        yield from _write(encoder_input.messages)
+        if encoder_input.adds_prompt:
+            yield Piece(("" if encoder_input.messages[-1]["role"] == "tool" else ASSISTANT) + THINK + "\n")
 
 
 def _write(messages: Sequence[JsonObject]) -> Iterator[Piece]:
@@ -76,8 +76,8 @@ def _answer_pieces(message: JsonObject, index: int) -> list[Piece]:
     """Return the content of an assistant's message without the reasoning in it."""
     pieces = content_pieces(message, index)
     for number in reversed(range(len(pieces))):
-        _, found, answer = pieces[number].text.rpartition(THINK_END)
-        if found:
+        _, marker, answer = pieces[number].text.rpartition(THINK_END)
+        if marker:
             return [pieces[number]._replace(text=answer), *pieces[number + 1 :]]
     return pieces
 

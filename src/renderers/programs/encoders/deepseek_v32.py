@@ -83,11 +83,13 @@ class DeepSeekV32Program(PieceProgram):
     options = frozenset({"enable_thinking", "thinking"})
     exact_fields = frozenset({"prefix"})
 
-    def write(self, given: EncoderInput) -> Iterator[Piece]:
-        messages = given.messages
+    def write(self, encoder_input: EncoderInput) -> Iterator[Piece]:
+        messages = encoder_input.messages
         queries = (index for index in reversed(range(len(messages))) if messages[index]["role"] in _QUERIES)
-        conversation = _Conversation(messages, given.tools, is_thinking(given.arguments), next(queries, -1))
-        return conversation.write(adds_prompt=given.adds_prompt)
+        conversation = _Conversation(
+            messages, encoder_input.tools, is_thinking(encoder_input.arguments), next(queries, -1)
+        )
+        return conversation.write(adds_prompt=encoder_input.adds_prompt)
 
 
 class _Conversation(NamedTuple):

@@ -147,14 +147,16 @@ class DeepSeekV4Program(PieceProgram):
     def markers(self) -> tuple[str, ...]:
         return (*self.dialect.markers, THINK, THINK_END)
 
-    def write(self, given: EncoderInput) -> Iterator[Piece]:
-        options = self._read_options(given.arguments, drops_thinking=not given.tools)
-        turns = _merge_turns(given.messages, self.name)
+    def write(self, encoder_input: EncoderInput) -> Iterator[Piece]:
+        options = self._read_options(encoder_input.arguments, drops_thinking=not encoder_input.tools)
+        turns = _merge_turns(encoder_input.messages, self.name)
         if options.thinking and options.drops_thinking:
             last = self._last_query(turns)
             turns = [turn for number, turn in enumerate(turns) if turn.role != "developer" or number >= last]
-        conversation = _Conversation(self, turns, given.messages, given.tools, options, self._last_query(turns))
-        return conversation.write(adds_prompt=given.adds_prompt)
+        conversation = _Conversation(
+            self, turns, encoder_input.messages, encoder_input.tools, options, self._last_query(turns)
+        )
+        return conversation.write(adds_prompt=encoder_input.adds_prompt)
 
     def _read_options(self, arguments: Mapping[str, Any], *, drops_thinking: bool) -> _Options:
         effort, efforts = arguments.get("reasoning_effort"), _EFFORTS_V41 if self.has_system_token else _EFFORTS
@@ -261,7 +263,7 @@ class _Conversation(NamedTuple):
             if is_last and (adds_prompt or turn.task is not None):
                 yield from self._write_transition(number, -1)
             elif not is_last and self.turns[number + 1].role in ("assistant", "latest_reminder"):
-                following = (one.indices[0] for one in self.turns[number + 1 :] if one.role == "assistant")
+                following = (later.indices[0] for later in self.turns[number + 1 :] if later.role == "assistant")
                 yield from self._write_transition(number, next(following, -1))
 
     def _find_tool_target(self) -> int:

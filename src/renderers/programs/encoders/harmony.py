@@ -52,9 +52,9 @@ class HarmonyProgram(PieceProgram):
     tested = frozenset({_FUNCTIONS, *BUILTIN_TOOLS, *(f"{name}." for name in BUILTIN_TOOLS)})
     reads_time = True
 
-    def write(self, given: EncoderInput) -> Iterator[Piece]:
-        options = HarmonyOptions.read(given.arguments, given.now)
-        return _Conversation(given.messages, given.tools, options, given.adds_prompt).write()
+    def write(self, encoder_input: EncoderInput) -> Iterator[Piece]:
+        options = HarmonyOptions.read(encoder_input.arguments, encoder_input.now)
+        return _Conversation(encoder_input.messages, encoder_input.tools, options, encoder_input.adds_prompt).write()
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:
         # The list of built-in tools changes only the system message.

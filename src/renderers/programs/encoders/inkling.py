@@ -62,9 +62,11 @@ class InklingProgram(PieceProgram):
     ) | {*_MEDIA}
     options = frozenset({EFFORT})
 
-    def write(self, given: EncoderInput) -> Iterator[Piece]:
-        yield from _Conversation(given.messages, given.tools, _effort_text(given.arguments.get(EFFORT))).write()
-        if given.adds_prompt:
+    def write(self, encoder_input: EncoderInput) -> Iterator[Piece]:
+        yield from _Conversation(
+            encoder_input.messages, encoder_input.tools, _effort_text(encoder_input.arguments.get(EFFORT))
+        ).write()
+        if encoder_input.adds_prompt:
             yield Piece("<|message_model|>")
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> Arguments:  # noqa: ARG002 - a part of the protocol

@@ -57,7 +57,7 @@ class PieceProgram(abc.ABC):
         """The markers of reasoning and of tool calls."""
 
     @abc.abstractmethod
-    def write(self, given: EncoderInput) -> Iterable[Piece]:
+    def write(self, encoder_input: EncoderInput) -> Iterable[Piece]:
         """Return the text of messages, in their order.
 
         Raises:

@@ -119,8 +119,8 @@ def attribute(tokenizer: AnyTokenizer, encoded: EncodedText, labels: Sequence[La
     Raises:
         UnalignedError: The offsets of a caller's tokenizer cannot be determined.
     """
-    found: Runs | None = call_native("attribute", tokenizer.vocab, encoded, tuple(labels), TokenRun)
-    return attribute_in_python(tokenizer, encoded, labels) if found is None else found
+    runs: Runs | None = call_native("attribute", tokenizer.vocab, encoded, tuple(labels), TokenRun)
+    return attribute_in_python(tokenizer, encoded, labels) if runs is None else runs
 
 
 def attribute_in_python(tokenizer: AnyTokenizer, encoded: EncodedText, labels: Sequence[LabelledSpan]) -> Runs:

@@ -45,8 +45,8 @@ class LocatedTokens(NamedTuple):
 
 def locate(vocab: AnyVocab, encoded: EncodedText, places: list[int]) -> LocatedTokens:
     """Return the tokens at places of a text, which must be in order."""
-    found = call_native("locate", vocab, encoded, places)
-    return locate_in_python(vocab, encoded, places) if found is None else LocatedTokens(*found)
+    located = call_native("locate", vocab, encoded, places)
+    return locate_in_python(vocab, encoded, places) if located is None else LocatedTokens(*located)
 
 
 def call_native(name: Literal["locate", "attribute"], vocab: AnyVocab, encoded: EncodedText, *arguments: Any) -> Any:
@@ -60,12 +60,12 @@ def call_native(name: Literal["locate", "attribute"], vocab: AnyVocab, encoded: 
         return None
     while True:
         function: Callable[..., Any] = getattr(native, name)
-        found = function(encoded.text, encoded.ids, sizes.table, encoded.borders, encoded.ends, *arguments)
-        if isinstance(found, tuple):
-            return found
-        if isinstance(found, int):
+        result = function(encoded.text, encoded.ids, sizes.table, encoded.borders, encoded.ends, *arguments)
+        if isinstance(result, tuple):
+            return result
+        if isinstance(result, int):
             return None
-        sizes.learn(found)
+        sizes.learn(result)
 
 
 def locate_in_python(vocab: AnyVocab, encoded: EncodedText, places: list[int]) -> LocatedTokens:

@@ -132,13 +132,13 @@ def _class(source: str, at: int) -> tuple[frozenset[str], int]:
             others, at = _class(source, at + 2)
             characters &= others
             break
-        some, end = _character_set(source, at)
+        members, end = _character_set(source, at)
         if source[end] == "-" and source[end + 1] != "]":
             last = source[end + 1]
             if source[at] in "[\\" or last in "[\\":
                 raise _UnsupportedError
-            some, end = _ASCII & set(map(chr, range(ord(source[at]), ord(last) + 1))), end + 2
-        characters |= some
+            members, end = _ASCII & set(map(chr, range(ord(source[at]), ord(last) + 1))), end + 2
+        characters |= members
         at = end
     else:
         at += 1

@@ -177,9 +177,9 @@ def _prove_without(
     for part in ("normalizer", "pre_tokenizer"):
         if getattr(backend, part) is not None:
             setattr(bare, part, getattr(backend, part))
-    found = compile_alternation(added)
-    texts = [text for text in sorted(isolated) if found is None or found.search(text) is None]
-    wrong = differing(engine.encode_each, lambda some: encode_batch(bare, some), texts)
+    pattern = compile_alternation(added)
+    texts = [text for text in sorted(isolated) if pattern is None or pattern.search(text) is None]
+    wrong = differing(engine.encode_each, lambda batch: encode_batch(bare, batch), texts)
     if wrong:
         raise UnfitEngineError(f"it gives other ids for the text of special tokens, such as {quote_short(wrong[0])}")
 

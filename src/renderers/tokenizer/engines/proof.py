@@ -102,9 +102,9 @@ def _mixtures(chance: random.Random) -> Iterator[str]:
 
 def _sentences(words: Sequence[str]) -> Iterator[str]:
     for start in range(0, len(words), 10):
-        some = words[start : start + 10]
-        yield " ".join(some)
-        yield "".join(some)
+        group = words[start : start + 10]
+        yield " ".join(group)
+        yield "".join(group)
 
 
 def differing(engine: Encode, truth: Encode, texts: list[str]) -> list[str]:

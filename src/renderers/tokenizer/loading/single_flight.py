@@ -67,10 +67,10 @@ class SingleFlight(Generic[V]):
         """Return the result of `work` for this key and version, from the cache or a run in progress if possible."""
         with self._lock:
             kept = self._kept.get(key)
-            found = kept[1] if kept is not None and kept[0] == version else self._alive.get((key, version))
-            if found is not None:
-                self._store(key, version, found)
-                return found
+            value = kept[1] if kept is not None and kept[0] == version else self._alive.get((key, version))
+            if value is not None:
+                self._store(key, version, value)
+                return value
             flight = self._running.setdefault((key, version), _Flight())
         # If the running thread is interrupted, its lock is released and the next waiting thread runs the work.
         with flight.lock:
