@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -22,6 +23,9 @@ BANNED = re.compile(
     re.IGNORECASE,
 )
 
+EMPTY_NAMES = frozenset({"found", "made", "one", "some", "whole"})
+"""Names of variables that do not describe the value."""
+
 
 def prose_of(path: Path) -> str:
     """Return a page, or the comments and strings of a module, each line of text in its line."""
@@ -41,3 +45,24 @@ def test_text_has_no_banned_phrase(path: Path) -> None:
 
 def test_a_phrase_across_lines_is_found() -> None:
     assert BANNED.findall(" ".join("Return what is\n    written.".split())) == ["what is written"]
+
+
+def variables_of(source: str) -> set[str]:
+    """Return the names of the parameters and local variables of all functions."""
+    functions = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    ]
+    nodes = [node for function in functions for node in ast.walk(function)]
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_variables_have_names_that_describe_the_value(path: Path) -> None:
+    assert variables_of(path.read_text(encoding="utf-8")) & EMPTY_NAMES == set()
+
+
+def test_variables_are_parameters_and_locals() -> None:
+    assert variables_of("x = 1\ndef f(a, *, b):\n    c, d = a\n    return [e.g for e in d]") == set("abcde")

@@ -477,7 +477,11 @@ def test_a_template_that_counts_in_another_way_is_never_bridged_wrongly(test: st
     changed = "{% if m.role in ('user', 'tool') and (" + test + ") %}" + text + "{% endif %}<|end|>"
     renderer = embedded(chat_template=TURN.replace("<|end|>", changed) + PROMPT)
     ask, answer = {"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}
-    call: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
+    call: dict[str, Any] = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"function": {"name": "f", "arguments": {}}}],
+    }
     cycle = [call, {"role": "tool", "content": "R"}]
     histories: list[list[dict[str, Any]]] = [[*[ask, answer] * count, ask] for count in range(14)]
     histories += [[ask, *cycle * count] for count in range(14)]

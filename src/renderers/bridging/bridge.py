@@ -70,9 +70,9 @@ class Bridge:
         cls, tokens: RenderedTokens, evidence: tuple[BridgeEvidence, ...], *, matches: Callable[[], bool]
     ) -> Bridge:
         """Create an instance that computes `matches_rerender` on first access. Rollouts are long, and few ask."""
-        made = cls.__new__(cls)
-        made.__dict__.update(tokens=tokens, evidence=evidence, _matches=matches)
-        return made
+        bridge = cls.__new__(cls)
+        bridge.__dict__.update(tokens=tokens, evidence=evidence, _matches=matches)
+        return bridge
 
     def __getattr__(self, name: str) -> Any:
         # Python calls this only for attributes that are not set.

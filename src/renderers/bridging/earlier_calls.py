@@ -93,11 +93,11 @@ def count_sequence(ids: Sequence[Any], sequence: tuple[int, ...]) -> int:
     >>> count_sequence([7, 1, 2, 7, 1, 3, 1, 2], (1, 2))
     2
     """
-    found, place = 0, -1
+    count, place = 0, -1
     for _ in range(ids.count(sequence[0])):
         place = ids.index(sequence[0], place + 1)
-        found += tuple(ids[place : place + len(sequence)]) == sequence
-    return found
+        count += tuple(ids[place : place + len(sequence)]) == sequence
+    return count
 
 
 def count_calls(prompt: Sequence[Any], markers: CycleMarkers) -> int | None:

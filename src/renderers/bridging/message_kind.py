@@ -116,8 +116,8 @@ def _sample_value(
 def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) -> str:
     """Return a text that the template treats alike: the text itself if it is one of a small set."""
     # A set is only searched after its text is hashed, which takes long for a long text.
-    whole = rules.literals.whole
-    if (whole and text.strip() in whole) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
+    whole_texts = rules.literals.whole
+    if (whole_texts and text.strip() in whole_texts) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
         return text
     if field in ("tool_call_id", "id"):
         digits = len(text) - len(PROBE_ID) if rules.uses.id_lengths else 2
@@ -162,10 +162,10 @@ def _has_runs(literals: TemplateLiterals, reduced: str, partial: bool) -> bool:
 
 
 def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
-    body, whole = piece.strip(), rules.literals.whole
+    body, whole_texts = piece.strip(), rules.literals.whole
     if not body:
         return _collapse(piece)
-    kept = body if len(body) <= rules.uses.short_length or (whole and body in whole) else word
+    kept = body if len(body) <= rules.uses.short_length or (whole_texts and body in whole_texts) else word
     if len(body) == len(piece):
         return kept
     start = len(piece) - len(piece.lstrip())

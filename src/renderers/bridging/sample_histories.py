@@ -244,17 +244,17 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
     if turn.reasoning is not ReasoningState.NONE:
         message |= reasoning_fields(PROBE_REASONING if turn.reasoning is ReasoningState.SOME else "")
     results = [other for other in new if other["role"] == "tool"]
-    made = [*turn.calls, *[CalledTool(None, None)] * (len(results) - len(turn.calls))]
-    matched = match_results(made, results)
-    open_calls = [call for call in range(len(made)) if call not in matched]
+    called = [*turn.calls, *[CalledTool(None, None)] * (len(results) - len(turn.calls))]
+    matched = match_results(called, results)
+    open_calls = [call for call in range(len(called)) if call not in matched]
     left = [result for index, result in enumerate(results) if index not in matched.values()]
     first: list[JsonObject] | None = None
-    written_ids = {call.id for call in made}
+    written_ids = {call.id for call in called}
     for name, prefix, order in (("f", "call", 1), ("g", "made", -1)):
         result_of = {call: results[result] for call, result in matched.items()}
         result_of |= zip(open_calls[::order], left, strict=False)
         calls = []
-        for index, call in enumerate(made):
+        for index, call in enumerate(called):
             result = result_of.get(index, {})
             own_id, result_id = call.id, result.get("tool_call_id")
             if first is not None and result_id and result_id not in written_ids:
@@ -263,7 +263,7 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
             calls.append(tool_call(call.name or result.get("name") or name, _ARGUMENTS, call_id=call_id))
         if first is not None and results and not turn.calls:
             # The turn may contain more calls than results.
-            calls.insert(0, tool_call(name, _ARGUMENTS, call_id=f"{prefix}{len(made):05}"))
+            calls.insert(0, tool_call(name, _ARGUMENTS, call_id=f"{prefix}{len(called):05}"))
         if calls != first:
             yield {**message, "tool_calls": calls} if calls else message
         first = calls

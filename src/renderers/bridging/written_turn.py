@@ -28,10 +28,10 @@ def parsed_turn(parsed: ParsedResponse, new: Sequence[JsonObject]) -> JsonObject
         return None
     if parsed.reasoning_content is not None:
         message |= reasoning_fields(parsed.reasoning_content)
-    for call, made in zip(calls, parsed.tool_calls, strict=True):
-        if not made.name or not isinstance(made.arguments, dict):
+    for call, parsed_call in zip(calls, parsed.tool_calls, strict=True):
+        if not parsed_call.name or not isinstance(parsed_call.arguments, dict):
             return None
-        call["function"] |= {"arguments": made.arguments}
+        call["function"] |= {"arguments": parsed_call.arguments}
     return message
 
 

@@ -44,11 +44,11 @@ def to_error(
 
 def to_overlong(error: EngineError, prompt_length: int | None) -> OverlongPromptError | None:
     """Return the error for a prompt that the server refuses for its length. None if that is not the reason."""
-    found = _CONTEXT_LENGTH.search(str(error))
+    match = _CONTEXT_LENGTH.search(str(error))
     # A server refuses a short prompt with similar words, if `max_tokens` is too large.
-    if found is None or prompt_length is None or prompt_length < int(found[1]):
+    if match is None or prompt_length is None or prompt_length < int(match[1]):
         return None
-    return OverlongPromptError(prompt_len=prompt_length, max_prompt_len=int(found[1]))
+    return OverlongPromptError(prompt_len=prompt_length, max_prompt_len=int(match[1]))
 
 
 def retry_delay(error: Exception, attempt: int) -> float | None:

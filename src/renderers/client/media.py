@@ -25,7 +25,7 @@ def list_content_parts(messages: Iterable[Any]) -> list[JsonObject]:
     >>> list_content_parts([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,a"}}]}])
     [{'type': 'image_url', 'url': 'data:,a'}]
     """
-    found = []
+    parts = []
     for index, message in enumerate(normalise_messages(messages)):
         for number, kind in media_parts(message).items():
             part = message["content"][number]
@@ -39,8 +39,8 @@ def list_content_parts(messages: Iterable[Any]) -> list[JsonObject]:
                     message=index,
                     path=("content", number),
                 )
-            found.append({"type": url_type, "url": url})
-    return found
+            parts.append({"type": url_type, "url": url})
+    return parts
 
 
 def to_features(data: MultiModalData | None) -> JsonObject | None:

@@ -59,7 +59,7 @@ def assemble(events: Iterable[ParseEvent], state: CompletionState) -> ParsedResp
             reasoning.append(event.text)  # type: ignore[union-attr]
         elif kind is ToolCallEnd:
             call: ParsedToolCall = event.call  # type: ignore[union-attr]
-            recoveries += [Recovery(one, *(call.token_span or (0, 0)), len(calls)) for one in call.recoveries]
+            recoveries += [Recovery(recovery, *(call.token_span or (0, 0)), len(calls)) for recovery in call.recoveries]
             calls.append(call)
         elif kind is not MarkerToken and isinstance(event, SkippedTextEvent):
             # Adjacent text with the same reason is joined.

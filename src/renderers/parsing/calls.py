@@ -169,11 +169,11 @@ class CallReader:
     def _read_several(self, payload: Payload) -> list[ParsedToolCall]:
         """Parse a payload as several calls. Return none if any of them is broken, or if there is text beside them."""
         tool_format = self._compiled.tool_format
-        found = tool_format.find(payload) if tool_format and tool_format.find else None
-        if found is None or found.broken:
+        several = tool_format.find(payload) if tool_format and tool_format.find else None
+        if several is None or several.broken:
             return []
         calls, byte_text, position = [], payload.byte_text, 0
-        for start, end in found.spans:
+        for start, end in several.spans:
             call = self._read(payload._replace(byte_text=byte_text[start:end]))
             call.raw = payload.decode(byte_text[start:end])
             if call.status is not _OK or byte_text[position:start].strip(_BESIDE_CALLS):

@@ -152,7 +152,7 @@ class Emitter:
             self._markers_pending = True
             return
         byte_text = buffer.byte_text
-        if (self._lead or self._left) and not self._read_padding(end, whole=flush or closed is not None):
+        if (self._lead or self._left) and not self._read_padding(end, is_decided=flush or closed is not None):
             return
         start = buffer.position
         text_end = end
@@ -184,10 +184,10 @@ class Emitter:
             buffer.position = end + len(marker)
             self._markers_pending = True
 
-    def _read_padding(self, end: int, *, whole: bool) -> bool:
+    def _read_padding(self, end: int, *, is_decided: bool) -> bool:
         """Read the padding at the beginning of the field, up to a position.
 
-        Return False if the next chunk decides about the padding. With `whole`, the text up to that position is decided.
+        Return False if the next chunk decides about the padding. With `is_decided`, no later chunk changes the text.
         """
         buffer = self._buffer
         byte_text, start = buffer.byte_text, buffer.position
@@ -195,7 +195,7 @@ class Emitter:
             if byte_text.startswith(self._lead, start, end):
                 start += len(self._lead)
             elif end - start < len(self._lead) and self._lead.startswith(byte_text[start:end]):
-                if not whole:
+                if not is_decided:
                     return False
                 start = end
             self._lead = ""

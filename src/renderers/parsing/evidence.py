@@ -116,8 +116,8 @@ def _try_turn(turns: TurnFormat, grammar: Grammar, ends: frozenset[str], fields:
 def _without_end(text: str, grammar: Grammar, ends: frozenset[str]) -> str:
     """Return a turn up to the token that ends it. A token that is a marker within turns, or begins one, does not."""
     pattern, markers = compile_alternation(ends), tuple(markers_within(grammar))
-    found = pattern.finditer(text) if pattern else ()
-    positions = (match.start() for match in found if not text.startswith(markers, match.start()))
+    matches = pattern.finditer(text) if pattern else ()
+    positions = (match.start() for match in matches if not text.startswith(markers, match.start()))
     return text[: next(positions, len(text))]
 
 
@@ -142,8 +142,8 @@ def _has_all(turn: RenderedTurn, actual: TurnFields) -> bool:
     """
     content, reasoning = (turn.body(channel) or "" for channel in (Channel.CONTENT, Channel.REASONING))
     calls = {span.path[1:2] for span in turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)}
-    written, found = ({text.strip() for text in texts} for texts in ((content, reasoning), actual[:2]))
-    return written | {""} == found | {""} and len(calls) == len(actual.calls)
+    written, parsed = ({text.strip() for text in texts} for texts in ((content, reasoning), actual[:2]))
+    return written | {""} == parsed | {""} and len(calls) == len(actual.calls)
 
 
 def _describe(given: TurnFields, actual: TurnFields) -> str:

@@ -79,11 +79,11 @@ class ListScanner(MarkerScanner):
             buffer.defer(markers)
             return False
         end, marker = match or (len(buffer.byte_text), "")
-        found = self._find(buffer.position, end)
-        if found is None:
+        listed = self._find(buffer.position, end)
+        if listed is None:
             return self._end_list_without_calls(end, marker)
-        self._read_calls(found, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
-        return self._end_list(end, marker, broken=found.broken)
+        self._read_calls(listed, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
+        return self._end_list(end, marker, broken=listed.broken)
 
     def _in_json_list(self, final: bool) -> bool:
         """Read the text between the calls of a JSON list, up to the next call or the end of the list."""
@@ -140,8 +140,8 @@ class ListScanner(MarkerScanner):
 
     def _end_list_without_calls(self, end: int, marker: str) -> bool:
         """End a list without a call. Its text is a call that failed."""
-        found = FoundCalls([(0, end - self.buffer.position)], broken=True)
-        self._read_calls(found, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
+        listed = FoundCalls([(0, end - self.buffer.position)], broken=True)
+        self._read_calls(listed, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
         return self._end_list(end, marker, broken=True)
 
     def _end_list(self, end: int, marker: str, *, broken: bool) -> bool:
@@ -166,12 +166,12 @@ class ListScanner(MarkerScanner):
             buffer.defer(compiled.stop_markers)
             return False
         end = stop[0] if stop else len(buffer.byte_text)
-        found = self._find(buffer.position, end)
-        if found is None:
+        listed = self._find(buffer.position, end)
+        if listed is None:
             self.begin_content(self._content)
             return True
-        self._read_calls(found, end, cut_off=None if stop else ToolCallParseStatus.UNCLOSED_BLOCK)
-        if found.broken and not stop:
+        self._read_calls(listed, end, cut_off=None if stop else ToolCallParseStatus.UNCLOSED_BLOCK)
+        if listed.broken and not stop:
             return False
         self.begin_later_content(compiled.fields.after_calls)
         return True
@@ -195,13 +195,13 @@ class ListScanner(MarkerScanner):
             self.emitter.emit_text_to(position, closed=None)
             buffer.defer(compiled.stop_markers)
             return False
-        found, end = self._find_within(position, stop[0] if stop else len(buffer.byte_text))
-        if not found.spans:
+        listed, end = self._find_within(position, stop[0] if stop else len(buffer.byte_text))
+        if not listed.spans:
             # Looking for more calls in text like this could take quadratic time.
             self.finds_unmarked_calls = False
             return True
         self.emitter.emit_text_to(position, closed=compiled.grammar.content_before_calls)
-        self._read_calls(found, end, cut_off=None)
+        self._read_calls(listed, end, cut_off=None)
         self.begin_content(compiled.fields.content)
         return True
 
@@ -243,24 +243,24 @@ class ListScanner(MarkerScanner):
         text = self.buffer.byte_text[start:end].replace(UNKNOWN, " ")
         return tool_format.find(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
 
-    def _read_calls(self, found: FoundCalls, end: int, *, cut_off: ToolCallParseStatus | None) -> None:
+    def _read_calls(self, listed: FoundCalls, end: int, *, cut_off: ToolCallParseStatus | None) -> None:
         """Read the calls that were found, and the text between them up to `end`.
 
         `cut_off` is the status of a last call that is broken. None keeps the status of its own.
         """
         buffer, calls = self.buffer, self.calls
         start = buffer.position
-        self._list_recoveries = found.recoveries
-        for number, (first, last) in enumerate(found.spans, 1):
+        self._list_recoveries = listed.recoveries
+        for number, (first, last) in enumerate(listed.spans, 1):
             before = buffer.byte_text[buffer.position : start + first].replace(UNKNOWN, "")
             self._skip_to(start + first)
             self._begin_list_call(start + first, before=before if number == 1 else "", beside=before)
             while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, start + last)) >= 0:
                 self.skip_unknown_token(unknown)
             self.emitter.emit_text_to(start + last, closed=NO_EDGES)
-            broken = found.broken and number == len(found.spans)
+            broken = listed.broken and number == len(listed.spans)
             calls.end(start + last, broken=cut_off if broken else None)
-        if not found.broken or cut_off is None:
+        if not listed.broken or cut_off is None:
             self._skip_to(end)
 
     def _begin_list_call(self, position: int, *, before: str, beside: str) -> None:

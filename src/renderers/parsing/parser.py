@@ -133,8 +133,8 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
         if find_invalid_id(ids) >= 0:
             ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
         text = compiled.marker_text.byte_text(ids)
-        _, found, prefill = text.rpartition(header)
-        if found:
+        _, marker, prefill = text.rpartition(header)
+        if marker:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
         if size >= len(prompt_ids) or (may_skip and ends_turn(text)):
             # The turn that a header further back begins ends with that stop token.

@@ -138,9 +138,9 @@ class _Reader:
 
     def _skip(self, character: str) -> bool:
         self._skip_space()
-        found = self._next() == character
-        self.position += found
-        return found
+        is_next = self._next() == character
+        self.position += is_next
+        return is_next
 
     def _skip_space(self) -> None:
         match = _SPACE.match(self.text, self.position)

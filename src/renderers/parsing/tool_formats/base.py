@@ -36,13 +36,13 @@ class Payload(NamedTuple):
 
     def partition(self, marker: str) -> tuple[str, str] | None:
         """Return the text before and after the first occurrence of a marker. None if there is none."""
-        before, found, after = self.byte_text.partition(self.mark(marker))
-        return (self.decode(before), self.decode(after)) if found else None
+        before, matched, after = self.byte_text.partition(self.mark(marker))
+        return (self.decode(before), self.decode(after)) if matched else None
 
     def head(self, marker: str) -> tuple[str | None, int]:
         """Return the text before the first occurrence of a marker, and the position after it. None if there is none."""
-        before, found, _ = self.byte_text.partition(self.mark(marker))
-        return (self.decode(before) if found else None), len(before) + len(found)
+        before, matched, _ = self.byte_text.partition(self.mark(marker))
+        return (self.decode(before) if matched else None), len(before) + len(matched)
 
     def text(self) -> str:
         return self.decode(self.byte_text)

@@ -141,9 +141,9 @@ class _ArgumentReader:
         match = _SPACE.match(self._text, self.position)
         assert match is not None
         self.position = match.end()
-        found = self._text.startswith(text, self.position)
-        self.position += len(text) if found else 0
-        return found
+        is_next = self._text.startswith(text, self.position)
+        self.position += len(text) if is_next else 0
+        return is_next
 
     def _fail(self) -> None:
         self.well_formed, self.position = False, len(self._text)

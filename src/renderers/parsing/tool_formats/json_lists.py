@@ -74,8 +74,8 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     byte_text, position = payload.byte_text, 0
     for marker in (payload.mark(marker) for pair in _MARKERS for marker in pair if marker):
         byte_text = byte_text.replace(marker, " " * len(marker))
-    found = list_calls_in(payload._replace(byte_text=byte_text))
-    for start, end in found.spans if found else ():
+    listed = list_calls_in(payload._replace(byte_text=byte_text))
+    for start, end in listed.spans if listed else ():
         text = payload.decode(byte_text[start:end])
         call = read_json_call(Payload(text, payload.mark, str, payload.schemas))
         has_arguments = call.status is OK and any(key in text for key in ('"arguments"', '"parameters"'))
@@ -84,9 +84,9 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
         ):
             return None
         position = end
-    if found is not None and (byte_text != payload.byte_text or "[" not in byte_text[: found.spans[0][0]]):
-        found = found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
-    return found if _BESIDE_CALLS.fullmatch(byte_text, position) else None
+    if listed is not None and (byte_text != payload.byte_text or "[" not in byte_text[: listed.spans[0][0]]):
+        listed = listed._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
+    return listed if _BESIDE_CALLS.fullmatch(byte_text, position) else None
 
 
 JAMBA = ToolFormat(

@@ -75,17 +75,17 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     """
     opener, closer = map(payload.mark, _LLAMA_4)
     byte_text = payload.byte_text.replace(opener, " " * len(opener)).replace(closer, " " * len(closer))
-    found = _find(payload._replace(byte_text=byte_text))
-    if found is None:
+    listed = _find(payload._replace(byte_text=byte_text))
+    if listed is None:
         return None
-    calls = [_read(payload._replace(byte_text=byte_text[start:end])) for start, end in found.spans]
+    calls = [_read(payload._replace(byte_text=byte_text[start:end])) for start, end in listed.spans]
     names = payload.schemas.names
     for call in calls:
         if call.name not in payload.schemas and (call.status is not OK or (names is not None and not call.arguments)):
             return None
     if byte_text != payload.byte_text:
-        found = found._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
-    return found if found.broken or _END.match(byte_text, found.spans[-1][1]) else None
+        listed = listed._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
+    return listed if listed.broken or _END.match(byte_text, listed.spans[-1][1]) else None
 
 
 def _spans(byte_text: str, position: int, *, lenient: bool) -> tuple[list[tuple[int, int]], int]:
