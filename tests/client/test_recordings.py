@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from renderers.client import Completion, InferenceEngine, SampleRequest
+from renderers.client.context_length import find_context_length
 from renderers.client.engines.openai_completions import OpenAICompletionsEngine
+from renderers.client.engines.select import engine_of_server
 from renderers.client.engines.vllm import VllmEngine
-from renderers.client.faults import to_error
+from renderers.client.faults import to_error, to_overlong
 from renderers.client.top_logprobs import EXTRA_CANDIDATES
-from renderers.errors import EngineStatusError, OverlongPromptError
+from renderers.errors import EngineStatusError, EngineStreamError, MalformedGenerateResponseError, OverlongPromptError
 from tests.support.recorded import RECORDED, Exchange, read_exchanges
 
 VLLM = sorted(path.stem for path in RECORDED.glob("vllm-*.json"))
@@ -112,6 +114,38 @@ def test_a_refusal_of_vllm_is_an_error_with_its_words(exchange: Exchange) -> Non
         assert isinstance(error, EngineStatusError)
         assert error.status == exchange.status
         assert exchange.json["error"]["message"] in str(error)
+
+
+@pytest.mark.parametrize("engine", VLLM)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("generate no logprobs", "choice.logprobs must be an object, not None"),
+        ("generate several choices", "choices must have one entry, and has 2"),
+    ],
+)
+def test_a_response_without_evidence_is_refused(engine: str, name: str, text: str) -> None:
+    with pytest.raises(MalformedGenerateResponseError, match=text):
+        read(VllmEngine(), read_exchanges(engine)[name], logprobs=1)
+
+
+@pytest.mark.parametrize("engine", VLLM)
+def test_a_stream_that_refuses_a_long_prompt_is_recognised(engine: str) -> None:
+    exchange = read_exchanges(engine)["generate overlong stream"]
+    with pytest.raises(EngineStreamError) as caught:
+        read(VllmEngine(), exchange, logprobs=1)
+    error = to_overlong(caught.value, len(prompt_of(exchange)))
+    assert error is not None
+    assert (error.prompt_len, error.max_prompt_len) == (129, 128)
+
+
+@pytest.mark.parametrize("engine", VLLM)
+def test_the_engine_and_the_context_length_of_a_server_are_found(engine: str) -> None:
+    models = read_exchanges(engine)["models"].json
+    selected = engine_of_server(models)
+    assert selected is not None
+    assert selected.name == "vllm"
+    assert find_context_length(models, None) == 128
 
 
 def test_every_recorded_version_has_all_kinds_of_responses() -> None:

@@ -159,7 +159,6 @@ def _completions_choice(reply: Reply, start: int, end: int) -> dict[str, Any]:
         "finish_reason": reply.finish_reason if is_last else None,
         "stop_reason": None,
         "token_ids": list(reply.token_ids[start:end]),
-        "prompt_logprobs": None,
     }
 
 
