@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from renderers import EXAMPLE_MODEL, Completion, create_renderer
 from renderers.errors import RolloutFileError
@@ -59,7 +63,7 @@ def test_the_error_of_a_cut_file_names_the_line_and_the_remedy(line: str, tmp_pa
         (b"role: user\n", "line 1 is not JSON"),
         (b"PAR1\x00\xff\xfe", "is not a file of rollouts|is not JSON"),
         (b'{"format": "renderers.rollout", "version": 99}\n', "has version 99 of the format, .* reads version 1"),
-        (b'{"format": "renderers.rollout", "version": 1}\n', "line 1 is damaged: KeyError: 'prompts'"),
+        (b'{"format": "renderers.rollout", "version": 1}\n', "line 1 is damaged: options is missing"),
     ],
 )
 def test_another_file_is_an_error(content: bytes, text: str, tmp_path: Path) -> None:
@@ -129,3 +133,56 @@ def test_logprobs_are_exact(tmp_path: Path) -> None:
     rollout.record(Completion(token_ids=[5, 6, 7, 8], logprobs=logprobs, finish_reason="stop"))
     rollout.save(tmp_path / "rollout.jsonl")
     assert Rollout.load(tmp_path / "rollout.jsonl").turns[0].logprobs == logprobs
+
+
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all values in JSON data."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from places_in(item, (*path, key))
+
+
+VALUES: tuple[Any, ...] = (None, True, -1, 7, 10**12, 0.5, math.nan, "", "stop", [], [1], [None], {}, {"a": 1})
+
+
+@pytest.fixture(scope="module")
+def forked_line(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the line of a rollout with forks, calls and a refused bridge."""
+    renderer = create_renderer(EXAMPLE_MODEL)
+    rollout, sampler = Rollout(renderer, None, [user("Hi")]), ScriptedSampler(renderer, ())
+    for text in ('A<|call|>{"name": "search", "arguments": {}}<|/call|><|end|>', "<|think|>Open<|end|>"):
+        rollout.record(sampler.complete(encode(renderer, text)))
+        rollout.add([user("And?")])
+    for fork in rollout.fork(2):
+        fork.record(sampler.complete(encode(renderer, "A<|end|>")))
+    path = tmp_path_factory.mktemp("rollout") / "rollout.jsonl"
+    rollout.save(path)
+    return path.read_text(encoding="utf-8")
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_damaged_value_anywhere_is_an_error_or_does_no_harm(data: st.DataObject, forked_line: str) -> None:
+    record = json.loads(forked_line)
+    *path, last = data.draw(st.sampled_from(list(places_in(record))))
+    place = record
+    for key in path:
+        place = place[key]
+    if data.draw(st.booleans()):
+        place[last] = data.draw(st.sampled_from(VALUES))
+    else:
+        del place[last]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rollout.jsonl"
+        file.write_text(json.dumps(record) + "\n")
+        try:
+            [rollout] = load_rollouts(file)
+        except RolloutFileError:
+            return
+        rows = rollout.rows()
+        rollout.save(file)
+        assert len(load_rollouts(file)[0].rows()) == len(rows)
+    for row in rows:
+        assert len(row.token_ids) == len(row.logprobs) == len(row.loss_mask)
+        row.arrays()

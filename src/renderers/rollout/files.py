@@ -50,5 +50,5 @@ def _read_line(line: str, place: str, create: Callable[..., R]) -> R:
         )
     try:
         return from_record(record, create)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise RolloutFileError(f"{place} is damaged: {type(error).__name__}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise RolloutFileError(f"{place} is damaged: {error}") from error

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from renderers.client.completion import Completion
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_data
-from renderers.rollout.position import Position, RolloutOptions
+from renderers.core.token_ids import as_ids
+from renderers.rollout.position import Position, RolloutOptions, StopReason
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 from renderers.rollout.typed_json import read_typed
 
@@ -18,10 +19,57 @@ if TYPE_CHECKING:
     from renderers.rollout.recorded import RecordedRollout
 
 R = TypeVar("R", bound="RecordedRollout")
+T = TypeVar("T")
 
 FORMAT = "renderers.rollout"
 VERSION = 1
 """Increased with every change of the format that earlier versions cannot read."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _SavedTurn:
+    rollout: int
+    prompt: int
+    """The index of the prompt."""
+    completion: Completion
+    parsed: ParsedResponse
+    message: JsonObject
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _SavedPosition:
+    prompt: int
+    """The index of the prompt."""
+    is_rendered: bool
+    turn: int | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _SavedState:
+    """The state of a rollout or of a fork."""
+
+    lineage: list[int]
+    base: int | None
+    position: _SavedPosition
+    stopped: StopReason | None
+    reward: float | None
+    advantage: float | None
+    extras: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _SavedRollout:
+    """A record: a rollout and its forks."""
+
+    format: str
+    version: int
+    options: RolloutOptions
+    prompts: list[Prompt]
+    turns: list[_SavedTurn]
+    rollouts: list[_SavedState]
+    """The rollout itself, then its forks, each after the rollout that it is a fork of."""
+    count: int
+    """The number of rollouts of the trajectory."""
 
 
 def to_record(rollout: RecordedRollout) -> JsonObject:
@@ -42,48 +90,70 @@ def to_record(rollout: RecordedRollout) -> JsonObject:
 
     trajectory = rollout._trajectory
     turns = [_turn_record(turn, number_of(turn.prompt)) for turn in trajectory.turns]
-    rollouts = [_rollout_record(fork, number_of(fork._position.prompt)) for fork in rollout.self_and_forks()]
+    states = [_state_record(fork, number_of(fork._position.prompt)) for fork in rollout.self_and_forks()]
     return {
         "format": FORMAT,
         "version": VERSION,
         "options": normalise_data(dataclasses.asdict(rollout._options), path=("options",)),
         "prompts": [_prompt_record(prompt) for prompt in prompts],
         "turns": turns,
-        "rollouts": rollouts,
+        "rollouts": states,
         "count": trajectory.rollouts,
     }
 
 
-def from_record(record: Mapping[str, Any], create: Callable[..., R]) -> R:
+def from_record(record: JsonObject, create: Callable[..., R]) -> R:
     """Return the rollout of a record, with its forks.
 
     Args:
-        record: The result of `to_record`.
+        record: The result of `to_record`, as it is read from JSON.
         create: A function that makes a rollout from the arguments of `RecordedRollout`.
 
     Raises:
-        KeyError, TypeError, ValueError, IndexError, AttributeError: The record is damaged.
+        TypeError, ValueError: The record is damaged.
     """
-    prompts = [read_typed(Prompt, prompt) for prompt in record["prompts"]]
-    turns = [_read_turn(number, turn, prompts) for number, turn in enumerate(record["turns"])]
-    trajectory = Trajectory(turns, record["count"])
-    options = read_typed(RolloutOptions, record["options"])
+    saved = read_typed(_SavedRollout, record)
+    turns = [_restore_turn(number, turn, saved.prompts) for number, turn in enumerate(saved.turns)]
+    for number, prompt in enumerate(saved.prompts):
+        _check_prompt(number, prompt, turns)
+    trajectory = Trajectory(turns, saved.count)
     rollouts: dict[int, R] = {}
-    for state in record["rollouts"]:
-        *parents, number = state["lineage"]
-        position = _read_position(state["position"], prompts, trajectory)
-        rollout = create(options, trajectory, position, lineage=(*parents, number))
-        rollout._base, rollout._stopped = state["base"], state["stopped"]
-        rollout.reward, rollout.advantage, rollout.extras = state["reward"], state["advantage"], state["extras"]
+    for state in saved.rollouts:
+        *parents, number = state.lineage
+        position = _restore_position(state.position, saved.prompts, trajectory)
+        rollout = create(saved.options, trajectory, position, lineage=(*parents, number))
+        rollout._base = None if state.base is None else _item(turns, state.base, "turn").number
+        rollout._stopped = state.stopped
+        rollout.reward, rollout.advantage, rollout.extras = state.reward, state.advantage, state.extras
         if rollouts:
-            rollouts[parents[-1]].forks.append(rollout)
+            _item(rollouts, parents[-1] if parents else None, "rollout").forks.append(rollout)
         rollouts[number] = rollout
-    return rollouts[record["rollouts"][0]["lineage"][-1]]
+    return _item(rollouts, next(iter(rollouts), None), "rollout")
+
+
+def _item(items: Sequence[T] | dict[int, T], index: int | None, name: str) -> T:
+    """Return an item of a record.
+
+    Raises:
+        ValueError: There is none.
+    """
+    indices = items.keys() if isinstance(items, dict) else range(len(items))
+    if index is None or index not in indices:
+        raise ValueError(f"there is no {name} {index}")
+    return items[index]
 
 
 def _prompt_record(prompt: Prompt) -> JsonObject:
     refusal = None if prompt.refusal is None else dataclasses.asdict(prompt.refusal)
     return {**_fields_of(prompt), "messages": list(prompt.messages), "refusal": refusal}
+
+
+def _check_prompt(number: int, prompt: Prompt, turns: Sequence[Turn]) -> None:
+    """Raise a `ValueError` if a prompt does not follow the turn that it names."""
+    as_ids(prompt.token_ids, name=f"the ids of prompt {number}")
+    before = [_item(turns, turn, "turn") for turn in (prompt.parent, prompt.rendered_after) if turn is not None]
+    if prompt.start != (0 if prompt.parent is None else before[0].end):
+        raise ValueError(f"prompt {number} does not begin at the end of a turn")
 
 
 def _fields_of(value: Prompt | Completion) -> JsonObject:
@@ -92,31 +162,34 @@ def _fields_of(value: Prompt | Completion) -> JsonObject:
 
 
 def _turn_record(turn: Turn, prompt: int) -> JsonObject:
-    completion = {name: value for name, value in _fields_of(turn.completion).items() if value is not None}
     return {
         "rollout": turn.rollout,
         "prompt": prompt,
-        "completion": normalise_data(completion, path=("turns", turn.number, "completion")),
+        "completion": normalise_data(_fields_of(turn.completion), path=("turns", turn.number, "completion")),
         "parsed": dataclasses.asdict(turn.parsed),
         "message": turn.message,
     }
 
 
-def _read_turn(number: int, record: JsonObject, prompts: Sequence[Prompt]) -> Turn:
-    turn = Turn(
+def _restore_turn(number: int, saved: _SavedTurn, prompts: Sequence[Prompt]) -> Turn:
+    ids, logprobs = saved.completion.token_ids, saved.completion.logprobs
+    as_ids(ids, name=f"the ids of turn {number}")
+    if len(ids) != len(logprobs):
+        raise ValueError(f"turn {number} has {len(ids)} ids and {len(logprobs)} logprobs")
+    prompt = _item(prompts, saved.prompt, "prompt")
+    if prompt.follows is not None and prompt.follows >= number:
+        raise ValueError(f"turn {number} follows turn {prompt.follows}")
+    return Turn(
         number=number,
-        rollout=record["rollout"],
-        prompt=prompts[record["prompt"]],
-        completion=read_typed(Completion, {"finish_reason": None, **record["completion"]}),
-        parsed=read_typed(ParsedResponse, record["parsed"]),
-        message=record["message"],
+        rollout=saved.rollout,
+        prompt=prompt,
+        completion=saved.completion,
+        parsed=saved.parsed,
+        message=saved.message,
     )
-    if len(turn.token_ids) != len(turn.logprobs):
-        raise ValueError(f"turn {number} has {len(turn.token_ids)} ids and {len(turn.logprobs)} logprobs")
-    return turn
 
 
-def _rollout_record(rollout: RecordedRollout, prompt: int) -> JsonObject:
+def _state_record(rollout: RecordedRollout, prompt: int) -> JsonObject:
     position = rollout._position
     turn = None if position.turn is None else position.turn.number
     return {
@@ -130,7 +203,7 @@ def _rollout_record(rollout: RecordedRollout, prompt: int) -> JsonObject:
     }
 
 
-def _read_position(record: JsonObject, prompts: Sequence[Prompt], trajectory: Trajectory) -> Position:
-    prompt = prompts[record["prompt"]]
-    ids = trajectory.ids_before(prompt) + prompt.token_ids if record["is_rendered"] else None
-    return Position(prompt, ids, None if record["turn"] is None else trajectory.turns[record["turn"]])
+def _restore_position(saved: _SavedPosition, prompts: Sequence[Prompt], trajectory: Trajectory) -> Position:
+    prompt = _item(prompts, saved.prompt, "prompt")
+    ids = trajectory.ids_before(prompt) + prompt.token_ids if saved.is_rendered else None
+    return Position(prompt, ids, None if saved.turn is None else _item(trajectory.turns, saved.turn, "turn"))
