@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta
+from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.grammar import Edges
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
-from renderers.parsing.scanner import Scanner
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, TokenTexts, to_byte_text
 from tests.support.completions import completions, grammar_of, one_by_one, read, reader_of_bytes, reader_of_pieces

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region
+from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, MakeEvent
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.scanner import Scanner
 
 LONGEST_HEADER = 1024
 """The number of bytes in which the end of a header is searched for."""

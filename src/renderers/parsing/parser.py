@@ -9,12 +9,13 @@ from typing import Any
 from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
 from renderers.core.token_ids import as_ids, find_invalid_id
 from renderers.parsing.assembler import assemble
+from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.harmony import HarmonyScanner
 from renderers.parsing.lists import ListScanner
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.scanner import MarkerScanner, Scanner
+from renderers.parsing.scanner import MarkerScanner
 from renderers.parsing.segments import SegmentScanner
 from renderers.parsing.tool_formats import TurnLayout
 
