@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from array import array
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.core.completions import ToolCallDelta
-from renderers.parsing.call_progress import ObjectEnd
+from renderers.parsing.buffer import InputBuffer
+from renderers.parsing.call_progress import ArgumentsEnd, ObjectEnd
+from renderers.parsing.pieces import Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import ROME, SEARCH, followed_calls, grammar_of, one_by_one, read, reader_of_bytes
@@ -35,6 +38,34 @@ def test_the_end_of_an_object_is_found_in_any_pieces(value: dict[str, Any], afte
             position = start + found
             break
     assert json.loads(text[:position]) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ('look[ARGS]{"x": {"y": "}"}} Then.', 27),
+        ('look{"x": 1}', 12),
+        ('look[ARGS] {"x": 1}', 19),
+        ('look[ARGS]"x" {}', None),
+        ('[{"name": "look"}]', None),
+        ('look[ARGS]{"x": 1', None),
+        ("a" * 2000 + '[ARGS]{"x": 1}', None),
+    ],
+)
+def test_the_end_of_the_arguments_is_found_in_any_chunks(text: str, end: int | None) -> None:
+    for size in (1, 3, len(text)):
+        buffer, found = InputBuffer(), None
+        arguments = ArgumentsEnd(buffer, TOOL_FORMATS["mistral"], mark=str, decode=str)
+        for start in range(0, len(text), size):
+            buffer.add(Pieces(text[start : start + size], array("Q", [start]), []))
+            found = arguments.find(len(buffer.byte_text))
+            if found is not None:
+                found = buffer.offset_of(found)
+                break
+            # Everything but the last byte is read and discarded.
+            buffer.position = len(buffer.byte_text) - 1
+            buffer.discard_read()
+        assert found == end
 
 
 @pytest.mark.parametrize("key", TOOL_FORMATS)
