@@ -382,6 +382,20 @@ def test_tools_are_refused_for_a_renderer_that_drops_them() -> None:
         run(server, renderer=WithoutTools(), tools=ECHO)
 
 
+@pytest.mark.parametrize("client", [openai.OpenAI(api_key="key"), object(), "http://localhost:8000"])
+def test_another_client_is_an_error(client: Any) -> None:
+    with pytest.raises(TypeError, match="client must be an InferenceClient or an AsyncOpenAI client, not"):
+        asyncio.run(generate(client=client, renderer=RENDERER, messages=HI))
+
+
+def test_messages_and_tools_can_be_iterators() -> None:
+    ids = encode('<|call|>{"name": "echo", "arguments": {}}<|/call|><|end|>')
+    with serve(ScriptedServer([Reply(ids)])) as server:
+        result = run(server, messages=iter(HI), tools=iter(ECHO))
+    assert result["prompt_ids"] == RENDERER.render_ids(HI, tools=ECHO, add_generation_prompt=True)
+    assert result["finish_reason"] == "tool_calls"
+
+
 def test_an_object_with_the_methods_of_the_openai_client_is_enough() -> None:
     class Client:
         base_url = "http://fake-host:8000/v1"

@@ -25,6 +25,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         # All transports share the certificates, which take long to load.
         self._certificates = httpx.create_ssl_context() if encrypted else False
         self._idle: deque[tuple[float, httpx.AsyncHTTPTransport]] = deque()
+        self._is_closed = False
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request. The connection is kept when the response is closed."""
@@ -39,12 +40,16 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Close all connections that are not in use."""
+        """Close all connections. Those in use are closed when their responses are."""
+        self._is_closed = True
         while self._idle:
             await self._idle.popleft()[1].aclose()
 
     async def keep(self, transport: httpx.AsyncHTTPTransport) -> None:
         """Keep a transport for the next request, and close those that were not used for a while."""
+        if self._is_closed:
+            await transport.aclose()
+            return
         now = time.monotonic()
         self._idle.append((now, transport))
         while self._idle[0][0] < now - _KEEP_ALIVE:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from typing import Any, Self, TypeVar
 
 from renderers.client.completion import Completion
 from renderers.client.engines.vllm import VllmEngine
@@ -14,10 +14,13 @@ from renderers.client.turns import Sampler, Turn, to_result
 from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
+from renderers.core.text import describe_type
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import EngineStreamError
 
 __all__ = ["TurnStream", "generate", "stream"]
+
+T = TypeVar("T")
 
 
 async def generate(
@@ -59,12 +62,12 @@ async def generate(
     turn = Turn(
         sampler=_sampler_of(client),
         renderer=renderer,
-        messages=messages,
+        messages=_reusable(messages),
         model=model,
         prompt_ids=prompt_ids,
         multi_modal_data=multi_modal_data,
         prompt_attribution=prompt_attribution,
-        tools=tools,
+        tools=_reusable(tools),
         sampling_params=sampling_params,
         cache_salt=cache_salt,
         priority=priority,
@@ -76,7 +79,7 @@ async def generate(
     ids, prompt = completion.token_ids, completion.prompt_ids or prepared.request.prompt_ids
     parsed = await offload_long_work(
         renderer,
-        lambda: renderer.parse_response(ids, tools=tools, prompt_ids=prompt),
+        lambda: renderer.parse_response(ids, tools=turn.tools, prompt_ids=prompt),
         is_long=len(ids) > LONG_COMPLETION,
     )
     return to_result(prepared, completion, parsed)
@@ -107,12 +110,12 @@ def stream(
     turn = Turn(
         sampler=_sampler_of(client),
         renderer=renderer,
-        messages=messages,
+        messages=_reusable(messages),
         model=model,
         prompt_ids=prompt_ids,
         multi_modal_data=None,
         prompt_attribution=prompt_attribution,
-        tools=tools,
+        tools=_reusable(tools),
         sampling_params=sampling_params,
         cache_salt=cache_salt,
         priority=priority,
@@ -178,6 +181,20 @@ class TurnStream:
 
 
 def _sampler_of(client: Any) -> Sampler:
-    """Return a client of this package as it is, and an adapter for one of the OpenAI SDK."""
-    sampler: Sampler = client if hasattr(client, "sample_request") else OpenAISampler(client, VllmEngine())
-    return sampler
+    """Return a client of this package as it is, and an adapter for one of the OpenAI SDK.
+
+    Raises:
+        TypeError: The client is neither, or is not asynchronous.
+    """
+    if hasattr(client, "sample_request"):
+        sampler: Sampler = client
+        return sampler
+    is_synchronous = any(base.__name__ == "SyncAPIClient" for base in type(client).__mro__)
+    if is_synchronous or not hasattr(client, "post"):
+        raise TypeError(f"client must be an InferenceClient or an AsyncOpenAI client, not {describe_type(client)}")
+    return OpenAISampler(client, VllmEngine())
+
+
+def _reusable(values: T) -> T | list[Any]:
+    """Return values that can be iterated over more than once."""
+    return list(values) if isinstance(values, Iterator) else values

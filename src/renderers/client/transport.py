@@ -165,8 +165,9 @@ class InferenceClient:
         engine = await self.engine()
         path, body = engine.build_request(request)
         raw = await self._send("POST", path, body, headers, prompt_length=len(request.prompt_ids))
-        completion = engine.read_response(raw, request)
-        check_prompt(completion, request)
+        with self._errors_of_this_package(path):
+            completion = engine.read_response(raw, request)
+            check_prompt(completion, request)
         return completion
 
     async def stream_request(
@@ -234,7 +235,7 @@ class InferenceClient:
                 delay = retry_delay(error, attempt) if attempt < self._retries else None
                 if delay is None:
                     if attempt:
-                        error.add_note(f"The request was sent {attempt + 1} times.")
+                        error.add_note(f"Failed after {attempt + 1} attempts.")
                     raise
             await asyncio.sleep(delay)
             attempt += 1
@@ -252,10 +253,14 @@ class InferenceClient:
 
     @contextlib.contextmanager
     def _errors_of_this_package(self, path: str) -> Iterator[None]:
-        """Raise errors of httpx as errors of this package."""
+        """Raise errors of httpx as errors of this package, and add the address to errors about a response."""
         httpx, url = self._httpx, self._root + path
         try:
             yield
+        except EngineError as error:
+            error.url = url
+            error.add_note(f"The response is from {url}.")
+            raise
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
         except httpx.TimeoutException as error:
