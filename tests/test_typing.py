@@ -29,6 +29,9 @@ def mistakes(renderer: ChatRenderer) -> Message:
     Rollout(renderer, 3, [{"role": "user", "content": "Hi"}])  # error
     Rollout(renderer, None, "Hi")  # error
     Rollout(renderer, None, []).rows(shared="never")  # error
+    InferenceClient("http://localhost", engine=3)  # error
+    SyncInferenceClient("http://localhost", engines="vllm")  # error
+    stream(client=None, renderer=renderer, messages=[], n=3)  # error
     return {"content": "Hi"}  # error
 """
 EXPECTED = [at for at, line in enumerate((PROGRAM + MISTAKES).splitlines(), 1) if line.endswith("# error")]

@@ -35,7 +35,15 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.client import InferenceClient
+from renderers.client import (
+    CompletionReader,
+    EngineRequest,
+    InferenceClient,
+    SampleRequest,
+    SyncInferenceClient,
+    generate,
+    stream,
+)
 
 __all__ = ["main"]
 
@@ -187,6 +195,47 @@ async def sample_turns(renderer: ChatRenderer) -> list[RolloutRow]:
     rows = rollout.rows(shared="each", reward=1.0, extras={"task": 3})
     assert_type(rows[0].weight_versions, tuple[WeightVersion, ...])
     return rows
+
+
+class Engine:
+    """An engine with the fewest methods."""
+
+    name = "own"
+
+    def build_request(self, request: SampleRequest) -> EngineRequest:
+        return EngineRequest("/sample", {"ids": request.prompt_ids})
+
+    def read_response(self, raw: bytes, request: SampleRequest) -> Completion:
+        return Completion(token_ids=list(raw), logprobs=[-0.5] * len(raw), finish_reason="stop")
+
+    def open_stream(self, request: SampleRequest) -> CompletionReader:
+        raise NotImplementedError
+
+
+async def sample_over_http(renderer: ChatRenderer, url: str) -> dict[str, Any]:
+    """Sample with a client. Needs a server, so it is checked and not run."""
+    messages: list[MessageLike] = [{"role": "user", "content": "Hi"}, Note("user", "Hi")]
+    async with InferenceClient(url, engine=Engine()) as client:
+        completion = await client.sample(np.array([1]), sampling_params={"max_tokens": 5})
+        assert_type(completion.logprobs, list[float])
+        async for item in client.stream([1]):
+            assert_type(item, list[int] | Completion)
+        await generate(client=client, renderer=renderer, messages=messages, tools=[get_weather])
+        async with stream(client=client, renderer=renderer, messages=messages) as turn:
+            async for event in turn:
+                if isinstance(event, ContentDelta):
+                    assert_type(event.text, str)
+            return await turn.result()
+
+
+def sample_without_a_loop(renderer: ChatRenderer, url: str) -> dict[str, Any]:
+    """Sample with the synchronous client. Needs a server, so it is checked and not run."""
+    with SyncInferenceClient(url, engine="vllm", timeout=None) as client:
+        assert_type(client.sample((1, 2)).token_ids, list[int])
+        for event in client.stream(renderer=renderer, messages=[Note("user", "Hi")]):
+            if isinstance(event, ToolCallEnd):
+                assert_type(event.call.name, str | None)
+        return client.generate(renderer=renderer, messages=[Note("user", "Hi")], max_prompt_len=9)
 
 
 def main() -> Any:
