@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # Names outside of `__all__` are re-exported with `as`.
     # isort: off
-    from renderers.bridging.bridge import Bridge
+    from renderers.bridging.result import Bridge
     from renderers.bridging.refusal import (
         BridgeEvidence as BridgeEvidence, BridgeReason, BridgeRefusal, Evidence as Evidence,
     )
@@ -125,7 +125,7 @@ EMBEDDED = EXAMPLE_MODEL
 """The old name of `EXAMPLE_MODEL`."""
 
 _HOMES = {
-    "renderers.bridging.bridge": "Bridge",
+    "renderers.bridging.result": "Bridge",
     "renderers.bridging.refusal": "BridgeEvidence BridgeReason BridgeRefusal Evidence",
     "renderers.bridging.stability": "PrefixStability",
     "renderers.client.completion": "Completion WeightVersion",

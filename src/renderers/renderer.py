@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Sel
 from weakref import WeakValueDictionary
 
 from renderers.batching import BatchErrors, attempt, check_count, check_errors, run_batch, tools_of_items
-from renderers.bridging.bridge import Bridge, Extension, find_missing
+from renderers.bridging.bridge import Extension
 from renderers.bridging.call_ids import with_call_ids
 from renderers.bridging.context import BridgeContexts
 from renderers.bridging.prior import Prior
-from renderers.bridging.refusal import BridgeRefusal, RefusalLog, naming_new_messages
+from renderers.bridging.refusal import BridgeRefusal, RefusalLog, find_missing, naming_new_messages
+from renderers.bridging.result import Bridge
 from renderers.bridging.stability import PrefixStability, learn_prefix_stability
 from renderers.core.completions import ParsedResponse
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike

@@ -80,14 +80,6 @@ def refused(renderer: ChatRenderer, completion: str, *new: dict[str, Any], **opt
     return bridged
 
 
-def test_the_representation_has_counts_in_place_of_ids() -> None:
-    renderer = embedded()
-    bridged = renderer.bridge(prompt_of(renderer), ids_of(renderer, "word " * 500 + "<|end|>"), [BYE])
-    assert isinstance(bridged, Bridge)
-    tokens, histories = len(bridged.tokens.token_ids), len(bridged.evidence)
-    assert repr(bridged) == f"Bridge(<{tokens} tokens>, matches_rerender=True, evidence=<{histories} histories>)"
-
-
 # ==================
 # Equal to a full render
 # ==================

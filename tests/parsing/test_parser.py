@@ -293,7 +293,7 @@ def test_a_header_is_found_at_any_distance_from_the_end_of_a_prompt(distance: in
     assert renderer.parse_response(completion, prompt_ids=prompt) == expected
 
 
-ALONE = {
+ALONE: dict[str, dict[str, Any]] = {
     "Qwen/Qwen3.5-9B": {},
     "moonshotai/Kimi-K2.5": {},
     "zai-org/GLM-5": {},

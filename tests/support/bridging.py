@@ -100,7 +100,7 @@ def templates() -> dict[str, Any]:
     """Return one model for each template of the hub, models without a template, and the templates of the corpus."""
     by_name: dict[str, Any] = {"embedded": EMBEDDED}
     for name, model in hub_models().items():
-        by_name.setdefault(model["template"] or f"{name.rpartition('/')[2]}, no template", name)
+        by_name.setdefault(str(model["template"] or "") or f"{name.rpartition('/')[2]}, no template", name)
     return by_name | {path.stem: path for path in CORPUS}
 
 

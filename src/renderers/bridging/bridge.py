@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renderers.bridging.call_ids import with_call_names
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
+from renderers.bridging.outcomes import Outcome, Proof, choose_outcome, likely_outcomes
 from renderers.bridging.prior import Prior, has_known_ids
-from renderers.bridging.proofs import (
-    Outcome,
-    Proof,
-    Sample,
-    choose_outcome,
-    classify_sample,
-    closing_text,
-    describe_error,
-    find_fault,
-    likely_outcomes,
-    prove,
-)
+from renderers.bridging.proofs import Sample, classify_sample, closing_text, describe_error, find_fault, prove
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
+from renderers.bridging.result import Bridge
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.bridging.suffix import (
     SuffixPiece,
@@ -52,54 +43,6 @@ _PROMPT_END = 64
 """The number of tokens at the end of a prompt that may be a generation prompt."""
 _BOUNDARY = 8
 """The number of tokens that are decoded to check whether a text after them changes the last one."""
-
-
-@dataclass(frozen=True)
-class Bridge:
-    """A rollout that is extended by new messages."""
-
-    tokens: RenderedTokens
-    """All tokens, up to the start of the next assistant turn."""
-    matches_rerender: bool
-    """True if rendering the whole conversation is proven to give these ids, provided that the model wrote its turn
-    exactly as the template would."""
-    evidence: tuple[BridgeEvidence, ...]
-
-    @classmethod
-    def checked_later(
-        cls, tokens: RenderedTokens, evidence: tuple[BridgeEvidence, ...], *, matches: Callable[[], bool]
-    ) -> Bridge:
-        """Create an instance that computes `matches_rerender` on first access. Rollouts are long, and few ask."""
-        bridge = cls.__new__(cls)
-        bridge.__dict__.update(tokens=tokens, evidence=evidence, _matches=matches)
-        return bridge
-
-    def __getattr__(self, name: str) -> Any:
-        # Python calls this only for attributes that are not set.
-        if name != "matches_rerender" or "_matches" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self.__dict__.setdefault(name, self.__dict__["_matches"]())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.tokens, self.matches_rerender, self.evidence)
-
-    def __repr__(self) -> str:
-        tokens, histories = len(self.tokens.token_ids), len(self.evidence)
-        return f"Bridge(<{tokens} tokens>, matches_rerender={self.matches_rerender}, evidence=<{histories} histories>)"
-
-    @property
-    def keeps(self) -> bool:
-        """The name of `matches_rerender` in earlier releases."""
-        return self.matches_rerender
-
-
-def find_missing(prompt: Sequence[int], new: Sequence[Any]) -> BridgeRefusal | None:
-    """Return the refusal of a rollout without a prompt or without new messages; None if it has both."""
-    if not prompt:
-        return refuse(BridgeReason.NO_PRIOR, "the previous prompt has no ids, so there is no turn to extend")
-    if not new:
-        return refuse(BridgeReason.NOTHING_NEW, "there are no new messages to add after the completion")
-    return None
 
 
 def _no_stop_token(detail: str) -> BridgeRefusal:

@@ -85,6 +85,15 @@ def refuse_message(error: str, new: Sequence[Mapping[str, Any]]) -> BridgeRefusa
     return refuse(BridgeReason.MESSAGE_REFUSED, f"the template rejects {rejected}")
 
 
+def find_missing(prompt: Sequence[int], new: Sequence[Any]) -> BridgeRefusal | None:
+    """Return the refusal of a rollout without a prompt or without new messages; None if it has both."""
+    if not prompt:
+        return refuse(BridgeReason.NO_PRIOR, "the previous prompt has no ids, so there is no turn to extend")
+    if not new:
+        return refuse(BridgeReason.NOTHING_NEW, "there are no new messages to add after the completion")
+    return None
+
+
 class RefusalLog:
     """Log refusals: the first of each reason at info level, later ones at debug level."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from renderers.bridging.bridge import Bridge
 from renderers.bridging.refusal import BridgeRefusal
+from renderers.bridging.result import Bridge
 from renderers.core.inputs import MessageLike
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_messages
