@@ -17,8 +17,8 @@ _KEEP_ALIVE = 2.0
 class SeparateConnections(httpx.AsyncBaseTransport):
     """Send each request over a connection of its own, and keep the connection for the next one.
 
-    The connection pool of httpx searches all connections for each request: with 300 requests in flight, one takes 20
-    times as long as with 10. Here each transport of httpx has one request at a time.
+    The connection pool of httpx searches all connections for each request, so with hundreds of requests in flight each
+    one takes many times as long. Here each transport of httpx has one request at a time.
     """
 
     def __init__(self, *, encrypted: bool) -> None:
