@@ -42,7 +42,7 @@ resolve_thinking_retention should_rerender_for_thinking_retention
 
 RELEASE_0_1_MODULES = """
 deepseek_r1 deepseek_v3 deepseek_v4 default gemma4 glm45 glm5 gpt_oss hy3 inkling kimi_k2 kimi_k25 laguna_s21 laguna_xs2
-llama_3 minimax_m2 nemotron3 prime_qwen3 qwen3 qwen35 qwen36 qwen38 qwen3_vl
+llama_3 minimax_m2 nemotron3 parsers prime_qwen3 qwen3 qwen35 qwen36 qwen38 qwen3_vl
 """.split()
 
 OLD_NAMES = """
@@ -163,9 +163,10 @@ def test_every_module_path_of_release_0_1_exists() -> None:
 @pytest.mark.parametrize("module", MODULE_PATHS)
 def test_a_module_path_of_release_0_1_has_the_same_classes(module: str) -> None:
     old, new = (importlib.import_module(f"renderers.{path}{module}") for path in ("", "compat.module_paths."))
-    names = [name for name in vars(old) if name.endswith("Renderer")]
+    names = [name for name in vars(old) if name.endswith(("Renderer", "Parser"))]
     assert names
-    assert all(getattr(old, name) is getattr(new, name) is getattr(renderers, name) for name in names)
+    assert all(getattr(old, name) is getattr(new, name) for name in names)
+    assert all(getattr(old, name) is getattr(renderers, name) for name in names if name.endswith("Renderer"))
 
 
 @pytest.mark.parametrize("module", MODULE_PATHS)

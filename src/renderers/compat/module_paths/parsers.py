@@ -1,0 +1,10 @@
+from renderers.compat.parsers import REASONING_PARSERS as REASONING_PARSERS
+from renderers.compat.parsers import TOOL_PARSERS as TOOL_PARSERS
+from renderers.compat.parsers import DeepSeekV3ToolParser as DeepSeekV3ToolParser
+from renderers.compat.parsers import GlmToolParser as GlmToolParser
+from renderers.compat.parsers import Qwen3ToolParser as Qwen3ToolParser
+from renderers.compat.parsers import Qwen35ToolParser as Qwen35ToolParser
+from renderers.compat.parsers import ThinkTextReasoningParser as ThinkTextReasoningParser
+from renderers.compat.parsers import ToolParser as ToolParser
+from renderers.compat.parsers import get_reasoning_parser as get_reasoning_parser
+from renderers.compat.parsers import get_tool_parser as get_tool_parser
