@@ -8,6 +8,7 @@ import json
 import pickle
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -46,7 +47,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers import settings as settings_module
-from renderers.base import RENDERER_REGISTRY, merge_chat_template_kwargs
+from renderers.base import MODEL_RENDERER_MAP, RENDERER_REGISTRY, merge_chat_template_kwargs
 from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, Family
 from renderers.programs.encoders.piece_program import PieceProgram
@@ -410,6 +411,17 @@ def test_a_registered_custom_class_gets_a_tokenizer_and_a_config(monkeypatch: py
     assert type(renderer) is Registered
     assert renderer.tokenizer is tokenizer
     assert renderer.config == merge_chat_template_kwargs(DefaultRendererConfig(), {"enable_thinking": False})
+
+
+@pytest.mark.parametrize("config", [None, AutoRendererConfig(thinking_retention="all")])
+def test_a_class_can_be_registered_for_the_name_of_a_model(monkeypatch: pytest.MonkeyPatch, config: Any) -> None:
+    registered(monkeypatch, "qwen3", Registered)
+    monkeypatch.setitem(MODEL_RENDERER_MAP, "someone/model", "qwen3")
+    tokenizer: Any = SimpleNamespace(name_or_path="someone/model")
+    renderer: Any = create_renderer(tokenizer, config, chat_template_kwargs={"enable_thinking": False})
+    assert renderer.tokenizer is tokenizer
+    retention = None if config is None else "all"
+    assert renderer.config == Qwen3RendererConfig(enable_thinking=False, thinking_retention=retention)
 
 
 def test_a_class_can_be_registered_under_a_new_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,14 @@ def find_custom_renderer(
     return None
 
 
+def config_of_family(family: str, config: BaseRendererConfig | None) -> BaseRendererConfig:
+    """Return a config of a family with the fields of an `AutoRendererConfig` or of None; any other config unchanged."""
+    if config is not None and not isinstance(config, AutoRendererConfig):
+        return config
+    fields = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set - {"name"}}
+    return CONFIG_CLASSES[family](**fields)
+
+
 def _with_options(config: BaseRendererConfig, family: Family, options: ConfigOptions) -> BaseRendererConfig:
     """Return the config with other options, as a config of the family if it is an `AutoRendererConfig`."""
     passed = {

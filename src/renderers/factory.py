@@ -13,7 +13,7 @@ from renderers.core.inputs import TokenizerLike
 from renderers.core.losses import OnLoss
 from renderers.core.options import BpeEngineName, ContentTokens, NoneContent, SamplingConventions, ThinkingRetention
 from renderers.errors import UnsupportedModelError
-from renderers.families.registry import UNKNOWN_FAMILY
+from renderers.families.registry import MODEL_RENDERER_MAP, UNKNOWN_FAMILY
 from renderers.family_renderers import RENDERER_REGISTRY, DefaultMultimodalRenderer, FamilyRenderer
 from renderers.renderer import ChatRenderer
 from renderers.settings import RendererSettings, resolve_settings
@@ -129,13 +129,13 @@ def create_renderer(
         "program": program,
     }
     passed = [name for name, value in options.items() if value is not None] + ["limits"] * (limits != LIMITS)
-    custom = None if config is None else _find_custom(config, chat_template_kwargs)
+    custom = _find_custom(tokenizer, config, chat_template_kwargs)
     if custom is not None:
         return _create_custom(*custom, tokenizer, passed)
     settings = resolve_settings(tokenizer, config, chat_template_kwargs=chat_template_kwargs, limits=limits, **options)
     registered = RENDERER_REGISTRY[settings.family_match.family.key]
     if not _is_ours(registered):
-        custom = _find_custom(settings.config, chat_template_kwargs)
+        custom = _find_custom(tokenizer, settings.config, chat_template_kwargs)
         assert custom is not None
         return _create_custom(*custom, tokenizer, passed)
     return _create(registered, settings)
@@ -161,16 +161,24 @@ def _create(renderer_class: type[FamilyRenderer], settings: RendererSettings) ->
 
 
 def _find_custom(
-    config: BaseRendererConfig, chat_template_kwargs: Mapping[str, Any] | None
+    tokenizer: TokenizerLike, config: BaseRendererConfig | None, chat_template_kwargs: Mapping[str, Any] | None
 ) -> tuple[Any, BaseRendererConfig] | None:
-    """Return a caller's renderer class for a config, and the config to create it with. None if there is no such class.
+    """Return a caller's renderer class, and the config to create it with. None if there is no such class.
 
-    The class is named by a `CustomRendererConfig`, or registered for the family of the config.
+    The class is named by a `CustomRendererConfig`, or registered for the family of the config. Without a config of a
+    family, it can be registered for the name of the model; it decides itself if it accepts the tokenizer.
     """
-    # The config classes need pydantic, which takes longer to import than the rest of a renderer.
-    from renderers.config_reader import find_custom_renderer
-
     theirs = {key: renderer_class for key, renderer_class in RENDERER_REGISTRY.items() if not _is_ours(renderer_class)}
+    name = getattr(tokenizer, "name_or_path", None)
+    family = MODEL_RENDERER_MAP.get(name) if theirs and isinstance(name, str) else None
+    if config is None and family not in theirs:
+        return None
+    # The config classes need pydantic, which takes longer to import than the rest of a renderer.
+    from renderers.config_reader import config_of_family, find_custom_renderer
+
+    if family is not None and family in theirs:
+        config = config_of_family(family, config)
+    assert config is not None
     return find_custom_renderer(config, chat_template_kwargs, theirs)
 
 

@@ -46,12 +46,12 @@ def load_target(import_path: str) -> Any:
     module_path, _, name = import_path.rpartition(":" if ":" in import_path else ".")
     is_file = module_path.endswith(".py") or "/" in module_path or "\\" in module_path
     if not module_path or not name or (module_path.startswith(".") and not is_file) or import_path.endswith(".py"):
-        raise ValueError(f"import path {import_path!r} must be 'package.module:Name' or 'path/to/file.py:Name'")
+        raise ValueError(f"import path {import_path!r} must look like 'package.module:Name' or 'path/to/file.py:Name'")
     module = _import_file(Path(module_path)) if is_file else importlib.import_module(module_path)
     try:
         return getattr(module, name)
     except AttributeError:
-        raise ValueError(f"import path {import_path!r}: the module does not define {name!r}") from None
+        raise ValueError(f"import path {import_path!r}: the module has no attribute {name!r}") from None
 
 
 def _import_file(path: Path) -> ModuleType:
