@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import statistics
 import sys
 import threading
 from collections.abc import Mapping
@@ -476,8 +477,8 @@ def test_the_work_of_a_turn_does_not_grow_with_the_history(renderer: ChatRendere
         rollout.add([tool("It is blue.")])
 
     calls = [count_calls(turn) for _ in range(64)]
-    # The first turns learn the format.
-    assert len({*calls[2:]}) == 1, calls
+    # The first turns learn the format. Finalizers of other tests may run in between.
+    assert statistics.median(calls[2:18]) == statistics.median(calls[-16:]), calls
     turns = rollout.turns
     assert len({len(turn.prompt.token_ids) for turn in turns[1:]}) == 1
     assert sum(len(turn.prompt.token_ids) + len(turn.token_ids) for turn in turns) == turns[-1].end
