@@ -52,7 +52,8 @@ class SeparateConnections(httpx.AsyncBaseTransport):
             return
         now = time.monotonic()
         self._idle.append((now, transport))
-        while self._idle[0][0] < now - _KEEP_ALIVE:
+        # Other requests can take connections while one is closed.
+        while self._idle and self._idle[0][0] < now - _KEEP_ALIVE:
             await self._idle.popleft()[1].aclose()
 
     def _new_transport(self) -> httpx.AsyncHTTPTransport:
