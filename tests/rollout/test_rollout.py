@@ -409,7 +409,7 @@ def test_a_client_is_an_object_or_a_function(renderer: ChatRenderer) -> None:
     rollout = Rollout(renderer, sampler.sample, [user("Hi")])
     assert sample(rollout).parsed.content == "A"
     wrong: Any = 3
-    with pytest.raises(TypeError, match="client must be an async function or have an async method sample"):
+    with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
         sample(Rollout(renderer, wrong, [user("Hi")]))
     with pytest.raises(RolloutError, match="has no client"):
         sample(Rollout(renderer, None, [user("Hi")]))

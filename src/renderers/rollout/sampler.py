@@ -37,7 +37,10 @@ def as_sample_function(client: Sampler | SampleFunction) -> SampleFunction:
         return client.sample
     if callable(client):
         return client
-    raise TypeError(f"client must be an async function or have an async method sample, not {describe_type(client)}")
+    raise TypeError(
+        "client must be an InferenceClient, another object with an async method sample, or an async function, not "
+        f"{describe_type(client)}"
+    )
 
 
 async def sample_from(
