@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers.client import parse_generate_response
@@ -33,6 +33,7 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the data are small, and a busy machine is slow
 @given(st.dictionaries(st.sampled_from(["choices", "routed_experts", "data", "b"]), JSON, max_size=2))
 def test_the_data_are_those_of_the_body(payload: dict[str, Any]) -> None:
     for raw in (json.dumps(payload).encode(), json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()):

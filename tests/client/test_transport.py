@@ -285,6 +285,18 @@ def test_a_stream_ends_with_its_last_event_although_the_connection_stays_open() 
     assert completion.token_ids == []
 
 
+def test_the_connection_of_a_stream_is_used_again() -> None:
+    server = ScriptedServer([Reply([7, 8, 9])] * 3)
+
+    async def call() -> int:
+        async with server.running(), InferenceClient(server.base_url, engine="vllm") as client:
+            for _ in range(3):
+                await collect(client)
+            return len(server._connections)
+
+    assert asyncio.run(call()) == 1
+
+
 def test_too_many_requested_tokens_are_not_an_overlong_prompt() -> None:
     message = "'max_tokens' is too large: 500. This model's maximum context length is 100 tokens."
     with serve(ScriptedServer([Reply(status=400, message=message)])) as server, pytest.raises(EngineStatusError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from renderers.client.completion import Completion
@@ -12,6 +14,8 @@ from renderers.client.stream_events import END_OF_STREAM, EventDecoder
 from renderers.errors import EngineStreamError
 
 __all__ = ["read_completion"]
+
+_REST_SECONDS = 0.5
 
 
 async def read_completion(
@@ -32,6 +36,7 @@ async def read_completion(
                 if is_open and (ids := reader.feed(data)):
                     yield ids
             if not is_open:
+                await _read_rest(chunks)
                 break
         completion = reader.close()
     except EngineStreamError as error:
@@ -41,3 +46,14 @@ async def read_completion(
         raise overlong from error
     check_prompt(completion, request)
     yield completion
+
+
+async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
+    """Read the end of a response after its last event, so that its connection can be used again.
+
+    There is nothing more to lose, so a server that does not end the response is not waited for, and is no fault.
+    """
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(_REST_SECONDS):
+            async for _ in chunks:
+                pass

@@ -86,7 +86,7 @@ class SyncInferenceClient:
         """Close all connections and end the thread. Closing again has no effect."""
         if self._loop.is_closed():
             return
-        self._run(self._client.aclose())
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -110,6 +110,15 @@ class SyncInferenceClient:
     def context_length(self, model: str | None = None) -> int | None:
         """Return the context length of the model in tokens. None if the server does not report it."""
         return self._run(self._client.context_length(model))
+
+    async def _end(self) -> None:
+        """Cancel all requests and close everything that they opened."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        await self._client.aclose()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop.is_closed():
