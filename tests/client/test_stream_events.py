@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers.client.stream_events import EventDecoder, read_event, read_server_message
 from renderers.errors import EngineStreamError, MalformedGenerateResponseError
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.text(), max_size=5), st.data())
 def test_events_do_not_depend_on_the_chunks(texts: list[str], data: st.DataObject) -> None:
     events = [json.dumps({"text": text}, ensure_ascii=data.draw(st.booleans())) for text in texts]

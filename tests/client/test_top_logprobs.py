@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers.client.top_logprobs import EXTRA_CANDIDATES, select_top
@@ -17,6 +17,7 @@ def as_vllm_lists_them(logprobs: dict[int, float], sampled: int, count: int) -> 
     return {token_id: logprobs[token_id] for token_id in listed}
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.integers(1, 9), min_size=6, max_size=12), st.integers(1, 4))
 def test_the_selection_does_not_depend_on_the_sampled_token(weights: list[int], wanted: int) -> None:
     total = sum(weights)

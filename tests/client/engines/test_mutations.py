@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers.client.completion import Completion
@@ -59,6 +59,7 @@ def check(completion: Completion) -> None:
 
 @FORMATS
 @pytest.mark.parametrize("top_logprobs", [0, 1])
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_changed_response_is_consistent_or_refused(format_name: str, top_logprobs: int, data: st.DataObject) -> None:
     engine, request = ENGINES[ENGINE_OF_FORMAT[format_name]], request_of(top_logprobs=top_logprobs)
@@ -74,6 +75,7 @@ def test_a_changed_response_is_consistent_or_refused(format_name: str, top_logpr
 
 
 @FORMATS
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_stream_with_a_changed_event_is_consistent_or_refused(format_name: str, data: st.DataObject) -> None:
     engine, request = ENGINES[ENGINE_OF_FORMAT[format_name]], request_of(stream=True)
