@@ -21,8 +21,8 @@ LAYERS = (
     "rendering parsing",
     "bridging",
     (
-        "settings config_reader switches batching retention default_date resolution renderer family_renderers factory "
-        "configs"
+        "settings setting_attribute config_reader switches batching retention default_date resolution live_renderers "
+        "renderer multimodal_renderer family_renderers factory configs"
     ),
     "training pool client rollout",
     "cli compat base __main__",

@@ -77,9 +77,10 @@ if TYPE_CHECKING:
         custom_renderer_config as custom_renderer_config, load_custom_renderer as load_custom_renderer,
     )
     from renderers.family_renderers import *
+    from renderers.multimodal_renderer import MultimodalChatRenderer as MultimodalChatRenderer
     from renderers.parsing.parser import ResponseParser
     from renderers.pool import RendererPool, create_renderer_pool
-    from renderers.renderer import ChatRenderer, MultimodalChatRenderer as MultimodalChatRenderer
+    from renderers.renderer import ChatRenderer
     from renderers.resolution import Resolution
     from renderers.rollout import (
         Branch as Branch, Rollout, RolloutRow as RolloutRow, Turn as Turn, load_rollouts as load_rollouts,
@@ -159,7 +160,8 @@ _HOMES = {
     "renderers.families.configs.base": "custom_renderer_config load_custom_renderer",
     "renderers.parsing.parser": "ResponseParser",
     "renderers.pool": "RendererPool create_renderer_pool",
-    "renderers.renderer": "ChatRenderer MultimodalChatRenderer",
+    "renderers.multimodal_renderer": "MultimodalChatRenderer",
+    "renderers.renderer": "ChatRenderer",
     "renderers.resolution": "Resolution",
     "renderers.rollout": "Branch Rollout RolloutRow Turn load_rollouts save_rollouts",
     "renderers.templating": "ChatTemplate Limits TemplateLimits",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from renderers.renderer import ChatRenderer, MultimodalChatRenderer
+from renderers.multimodal_renderer import MultimodalChatRenderer
+from renderers.renderer import ChatRenderer
 from renderers.settings import resolve_settings
 
 if TYPE_CHECKING:

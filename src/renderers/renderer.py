@@ -7,8 +7,7 @@ import logging
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 from renderers.batching import BatchErrors, attempt, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Extension
@@ -40,10 +39,11 @@ from renderers.core.options import (
 )
 from renderers.core.spans import Trace
 from renderers.core.token_ids import as_ids, list_ids, list_sequences
-from renderers.core.tokens import MultiModalData, RenderedTokens
+from renderers.core.tokens import RenderedTokens
 from renderers.default_date import DefaultDateNotice
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
+from renderers.live_renderers import is_ours, register, restore
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
 from renderers.parsing.grammar import ParserOverrides
 from renderers.parsing.parser import ResponseParser, find_prefill
@@ -55,6 +55,7 @@ from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning, warn_without_prefill
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, keeping_switch, retention_of
+from renderers.setting_attribute import SettingAttribute
 from renderers.settings import RendererSettings
 from renderers.switches import check_arguments
 from renderers.templating import ChatTemplate, TemplateLimits
@@ -65,32 +66,6 @@ if TYPE_CHECKING:
     from renderers.configs import BaseRendererConfig
 
 _LOG = logging.getLogger("renderers")
-_MEDIA_TYPE_IDS = {"image": 1, "video": 2, "audio": 3}
-_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings], ChatRenderer] = WeakValueDictionary()
-"""The renderers of this process, so that an unpickled one has nothing to learn again."""
-
-
-T = TypeVar("T")
-
-
-class _Setting(Generic[T]):
-    """A read-only attribute with the value of the setting of the same name."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, renderer: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, renderer: ChatRenderer, owner: type) -> T: ...
-    def __get__(self, renderer: ChatRenderer | None, owner: type) -> Self | T:
-        if renderer is None:
-            return self
-        value: T = getattr(renderer.settings, self._name)
-        return value
-
-    def __set__(self, renderer: ChatRenderer, value: object) -> NoReturn:
-        raise AttributeError(f"{self._name} cannot be set: create another renderer")
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,28 +84,27 @@ class ChatRenderer:
 
     settings: RendererSettings
 
-    tokenizer = _Setting[LoadedTokenizer | ForeignTokenizer]()
-    config: ClassVar[_Setting[BaseRendererConfig]] = _Setting()
-    chat_template = _Setting[str | None]()
-    chat_template_kwargs = _Setting[Mapping[str, Any]]()
-    date = _Setting[datetime.datetime]()
-    limits = _Setting[TemplateLimits]()
-    verify = _Setting[bool | None]()
-    content_tokens = _Setting[ContentTokens]()
-    conventions = _Setting[SamplingConventions]()
-    thinking_retention = _Setting[ThinkingRetention | None]()
-    prefill = _Setting[Prefill]()
-    on_loss = _Setting[LossPolicy]()
-    none_content = _Setting[NoneContent]()
-    program = _Setting[str]()
-    parsers = _Setting[ParserOverrides]()
-    family_match = _Setting[FamilyMatch]()
+    tokenizer = SettingAttribute[LoadedTokenizer | ForeignTokenizer]()
+    config: ClassVar[SettingAttribute[BaseRendererConfig]] = SettingAttribute()
+    chat_template = SettingAttribute[str | None]()
+    chat_template_kwargs = SettingAttribute[Mapping[str, Any]]()
+    date = SettingAttribute[datetime.datetime]()
+    limits = SettingAttribute[TemplateLimits]()
+    verify = SettingAttribute[bool | None]()
+    content_tokens = SettingAttribute[ContentTokens]()
+    conventions = SettingAttribute[SamplingConventions]()
+    thinking_retention = SettingAttribute[ThinkingRetention | None]()
+    prefill = SettingAttribute[Prefill]()
+    on_loss = SettingAttribute[LossPolicy]()
+    none_content = SettingAttribute[NoneContent]()
+    program = SettingAttribute[str]()
+    parsers = SettingAttribute[ParserOverrides]()
+    family_match = SettingAttribute[FamilyMatch]()
     found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")
 
     def __post_init__(self) -> None:
         self._check()
-        if _is_shared(type(self), self.settings):
-            _LIVE.setdefault((type(self), self.settings), self)
+        register(self)
 
     def _check(self) -> None:
         # Raises now if the template is missing or invalid, not on the first render.
@@ -721,59 +695,9 @@ class ChatRenderer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Attributes of a caller's subclass. Those of this package are computed from the settings.
-        computed = {name for parent in MultimodalChatRenderer.__mro__ for name in vars(parent)}
+        computed = {name for parent in type(self).__mro__ if is_ours(parent) for name in vars(parent)}
         own = {name: value for name, value in vars(self).items() if name not in {"settings", *computed}}
-        return _restore, (type(self), self.settings), own or None
-
-
-class MultimodalChatRenderer(ChatRenderer):
-    """Renders messages of a model that accepts images. `create_renderer` selects it for such models."""
-
-    supports_process_multimodal: ClassVar[bool] = True
-    """`render` and the bridges accept `process_multimodal`."""
-
-    def bridge_to_next_turn(
-        self,
-        previous_prompt_ids: TokenIds,
-        previous_completion_ids: TokenIds,
-        new_messages: Iterable[MessageLike] | None,
-        *,
-        tools: Iterable[ToolLike] | None = None,
-        process_multimodal: bool = True,
-        previous_multi_modal_data: MultiModalData | None = None,
-        **template_arguments: Any,
-    ) -> RenderedTokens | None:
-        """Return the tokens of `bridge` with a copy of the prior prompt's media, or None if the bridge is refused.
-
-        New images are placeholders and add nothing to `previous_multi_modal_data`. The copy shares the processed
-        items with it, but no dict and no list.
-        """
-        prior = previous_prompt_ids, previous_completion_ids
-        options = {"process_multimodal": process_multimodal, **template_arguments}
-        bridged = super().bridge_to_next_turn(*prior, new_messages, tools=tools, **options)
-        if bridged is not None and previous_multi_modal_data is not None:
-            bridged.multi_modal_data = previous_multi_modal_data.copy()
-        return bridged
-
-    @lazy
-    def mm_token_type_id_map(self) -> dict[int, int]:
-        """The type id of each placeholder token: 1 for an image, 2 for a video, 3 for audio."""
-        turns = self._pipeline.turn_format(with_tools=False)
-        texts = {turns.placeholder("user", kind): number for kind, number in _MEDIA_TYPE_IDS.items()}
-        ids = {number: self.tokenizer.encode(text, add_special_tokens=False) for text, number in texts.items() if text}
-        return {tokens[0]: number for number, tokens in ids.items() if len(tokens) == 1}
-
-
-def _is_shared(renderer_class: type[ChatRenderer], settings: RendererSettings) -> bool:
-    """Return True if equal renderers are interchangeable: the class is one of this package."""
-    ours = renderer_class.__module__.partition(".")[0] == __name__.partition(".")[0]
-    return ours and isinstance(settings.tokenizer, LoadedTokenizer)
-
-
-def _restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
-    """Return the equal renderer of this process, with everything that it has learned, or a new one."""
-    live = _LIVE.get((renderer_class, settings)) if _is_shared(renderer_class, settings) else None
-    return live or renderer_class._from_settings(settings)
+        return restore, (type(self), self.settings), own or None
 
 
 def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:
