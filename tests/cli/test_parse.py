@@ -42,6 +42,7 @@ def test_the_fields_are_those_of_the_parsed_response(
         "stop_token_id",
         "ends_in",
         "skipped",
+        "recoveries",
         "parts",
     ]
     assert (shown["content"], shown["reasoning_content"], shown["reasoning_complete"]) == ("B", "A☀️.", True)

@@ -62,5 +62,6 @@ def _fields(parsed: ParsedResponse) -> dict[str, Any]:
         "stop_token_id": parsed.state.stop_token_id,
         "ends_in": parsed.state.region,
         "skipped": [skipped._asdict() for skipped in parsed.skipped],
+        "recoveries": [recovery._asdict() for recovery in parsed.recoveries],
         "parts": [part._asdict() for part in parsed.parts],
     }
