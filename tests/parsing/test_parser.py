@@ -44,6 +44,10 @@ from tests.support.responses import CALL, HARMONY, ROME, TOOLS, embedded, read, 
             ("A<|/think|>B", None, []),
         ),
         ("", ("A<|/think|>B", None, [])),
+        # Only the beginning of the turn, as a caller passes that continues it.
+        ("<|think|>Well, ", ("B", "A", [])),
+        ("<|think|>Well.<|/think|>", ("A<|/think|>B", None, [])),
+        ("Well, <|think|>", ("A<|/think|>B", None, [])),
     ],
 )
 def test_the_prompt_determines_the_first_field(prompt: str, expected: Any) -> None:

@@ -119,7 +119,8 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
     """Return the byte text of a prompt after the last header of an assistant turn, in pieces.
 
     It may include the end of that turn and everything that follows it. It is empty if a stop token follows the header
-    at some distance: then the completion begins another turn. Only the ids that are read are checked: prompts are long,
+    at some distance: then the completion begins another turn. A prompt without a header and a stop token that begins
+    with open reasoning is the beginning of a turn. Only the ids that are read are checked: prompts are long,
     and most headers are near the end.
 
     Raises:
@@ -137,9 +138,12 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
         _, marker, prefill = text.rpartition(header)
         if marker:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
-        if size >= len(prompt_ids) or (may_skip and ends_turn(text)):
+        if may_skip and ends_turn(text):
             # The turn that a header further back begins ends with that stop token.
             break
+        if size >= len(prompt_ids):
+            is_open = compiled.think and text.startswith(compiled.think) and compiled.think_end not in text
+            return _pieces_of(text) if is_open else NO_PIECES
         size *= _WINDOW_GROWTH
     return NO_PIECES
 
