@@ -1,34 +1,56 @@
-"""Tests of `renderers.client.connections`."""
+"""Each request in flight has a connection of its own, and the connection is used again."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
-pytest.importorskip("httpx")
-
-from renderers.client.connections import SeparateConnections
-
-
-class TransportTakenByOthers:
-    """A transport that lets another request take all idle ones while it is closed."""
-
-    def __init__(self, connections: SeparateConnections) -> None:
-        self.connections = connections
-        self.is_closed = False
-
-    async def aclose(self) -> None:
-        self.is_closed = True
-        self.connections._idle.clear()
+from renderers.client import InferenceClient
+from renderers.client import connections as connections_module
+from tests.support.scripted_server import Reply, ScriptedServer
 
 
-def test_connections_can_be_taken_while_old_ones_are_closed() -> None:
-    connections = SeparateConnections(encrypted=False)
-    old: Any = TransportTakenByOthers(connections)
-    new: Any = TransportTakenByOthers(connections)
-    connections._idle.append((float("-inf"), old))
-    asyncio.run(connections.keep(new))
-    assert old.is_closed
-    assert not new.is_closed
+def connections_after(counts: list[int], *, delay: float = 0.05) -> int:
+    """Return the number of open connections after rounds with some numbers of requests at once."""
+    server = ScriptedServer(lambda body: Reply([7], delay=delay))
+
+    async def call() -> int:
+        async with server.running(), InferenceClient(server.base_url, engine="vllm") as client:
+            for count in counts:
+                await asyncio.gather(*(client.sample([1]) for _ in range(count)))
+            await asyncio.sleep(0.05)
+            return len(server._connections)
+
+    return asyncio.run(call())
+
+
+def test_requests_after_one_another_share_a_connection() -> None:
+    assert connections_after([1, 1, 1]) == 1
+
+
+def test_requests_at_once_have_connections_of_their_own() -> None:
+    assert connections_after([20, 20]) == 20
+
+
+def test_connections_that_are_not_used_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections_module, "_KEEP_ALIVE", 0.02)
+    assert connections_after([20, 1, 1, 1]) == 1
+
+
+def test_a_closed_client_closes_connections_in_use() -> None:
+    server = ScriptedServer([Reply([7, 8], event_delay=0.05, chunk=1)])
+
+    async def call() -> None:
+        async with server.running():
+            client = InferenceClient(server.base_url, engine="vllm")
+            items = client.stream([1])
+            await anext(items)
+            await client.aclose()
+            await items.aclose()
+            # The server sees the end of a connection when it reads the next request.
+            async with asyncio.timeout(30):
+                while server._connections:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(call())
