@@ -51,7 +51,7 @@ async def read_completion(
 async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
     """Read the end of a response after its last event, so that its connection can be used again.
 
-    There is nothing more to lose, so a server that does not end the response is not waited for, and is no fault.
+    The completion is known by then, so a server that does not end the response in time is ignored.
     """
     with contextlib.suppress(Exception):
         async with asyncio.timeout(_REST_SECONDS):
