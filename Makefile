@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench test-engine record-engine parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist test-consumers format clean
+.PHONY: help demo test lint types unit stress bench test-engine record-engine parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist test-incumbent test-consumers format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -154,6 +154,10 @@ dist: $(VENV)/.test
 	mkdir dist/source && tar --extract --gzip --file dist/*.tar.gz --directory dist/source --strip-components 1
 	RENDERERS_PURE_PYTHON=1 $(BIN)/python -m build --quiet --wheel --outdir dist dist/source
 	rm -rf dist/source
+
+# make test-incumbent  run the tests of release 0.1.12 on this package, and write docs/tables/incumbent-tests.md
+test-incumbent: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.incumbent --write
 
 # make test-consumers  run verifiers, in environments of its own, on the wheel of this package
 test-consumers: dist
