@@ -58,19 +58,20 @@ class MinimalRenderer:
 
     def render(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> RenderedTokens:
         assert add_generation_prompt
-        self.threads.add(threading.get_ident())
         return RenderedTokens(token_ids=[1, 2, 3])
 
     def render_ids(self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False) -> list[int]:
         return [1, 2, 3]
 
     def parse_response(self, token_ids: Any, *, tools: Any = None, prompt_ids: Any = None) -> ParsedResponse:
+        self.threads.add(threading.get_ident())
         return ParsedResponse(f"{token_ids} after {prompt_ids}")
 
     def bridge_to_next_turn(self, prompt: Any, completion: Any, new: Any, *, tools: Any = None) -> None:
         return None
 
     def get_stop_token_ids(self) -> list[int]:
+        self.threads.add(threading.get_ident())
         return [99]
 
 
@@ -116,7 +117,7 @@ def test_a_custom_renderer_runs_in_the_event_loop_and_a_pool_in_a_thread() -> No
     long = [{"role": "user", "content": "x" * 1_000_000}]
     with serve(ScriptedServer([Reply([7]), Reply([7])])) as server:
         run(server, renderer=bare, messages=long)
-        run(server, renderer=RendererPool(lambda: pooled, 1))
+        run(server, renderer=RendererPool(lambda: pooled, 1), prompt_ids=[1])
     assert bare.threads == {threading.get_ident()}
     assert threading.get_ident() not in pooled.threads
 

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from renderers.client.completion import Completion
 from renderers.client.engines.vllm import VllmEngine
-from renderers.client.offload import LONG_COMPLETION, offload_long_work
+from renderers.client.offload import LONG_COMPLETION, maybe_offload, offload_long_work
 from renderers.client.openai_client import OpenAISampler
 from renderers.client.turns import Sampler, Turn, to_result
 from renderers.core.completions import ParseEvent
@@ -167,7 +167,8 @@ class TurnStream:
     async def _run(self, turn: Turn, headers: Mapping[str, str] | None) -> AsyncGenerator[ParseEvent, None]:
         prepared = await turn.prepare(stream=True)
         renderer: Any = turn.renderer
-        parser = renderer.parser(tools=turn.tools, prompt_ids=prepared.request.prompt_ids)
+        prompt_ids = prepared.request.prompt_ids
+        parser = await maybe_offload(renderer, lambda: renderer.parser(tools=turn.tools, prompt_ids=prompt_ids))
         async with contextlib.aclosing(turn.sampler.stream_request(prepared.request, headers)) as items:
             async for item in items:
                 if isinstance(item, Completion):

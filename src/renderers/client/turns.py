@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from renderers.client.completion import Completion
 from renderers.client.engines.base import SampleRequest
@@ -40,6 +40,13 @@ class PreparedTurn:
     attribution: RenderedTokens | None
 
 
+class _Prompt(NamedTuple):
+    token_ids: list[int]
+    stop_token_ids: list[int]
+    multi_modal_data: MultiModalData | None
+    attribution: RenderedTokens | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Turn:
     """The arguments of `generate`."""
@@ -61,22 +68,22 @@ class Turn:
     async def prepare(self, *, stream: bool = False) -> PreparedTurn:
         """Render the prompt, check its length, and build the request."""
         self._check_renderer()
-        rendered = await self._render()
-        ids, data, attribution = rendered
+        is_long = self.prompt_ids is None and is_long_text(self.messages)
+        prompt = await offload_long_work(self.renderer, self._render, is_long=is_long)
         if self.process_multimodal:
-            await self._check_length(ids)
+            await self._check_length(prompt.token_ids)
         request = build_sample_request(
-            ids,
+            prompt.token_ids,
             model=self.model,
             sampling_params=self.sampling_params,
-            stop_token_ids=self.renderer.get_stop_token_ids(),
+            stop_token_ids=prompt.stop_token_ids,
             cache_salt=self.cache_salt,
             priority=self.priority,
-            features=to_features(data) if self.process_multimodal else None,
+            features=to_features(prompt.multi_modal_data) if self.process_multimodal else None,
             content_parts=() if self.process_multimodal else list_content_parts(self.messages),
             stream=stream,
         )
-        return PreparedTurn(request=request, multi_modal_data=data, attribution=attribution)
+        return PreparedTurn(request=request, multi_modal_data=prompt.multi_modal_data, attribution=prompt.attribution)
 
     def _check_renderer(self) -> None:
         name = type(self.renderer).__name__
@@ -85,18 +92,15 @@ class Turn:
         if not self.process_multimodal and not getattr(self.renderer, "supports_process_multimodal", False):
             raise NotImplementedError(f"{name} does not support process_multimodal=False")
 
-    async def _render(self) -> tuple[list[int], MultiModalData | None, RenderedTokens | None]:
+    def _render(self) -> _Prompt:
+        stops = self.renderer.get_stop_token_ids()
         if self.prompt_ids is not None:
             ids = list(as_ids(self.prompt_ids, name="prompt_ids"))
-            return ids, self.multi_modal_data, self.prompt_attribution
+            return _Prompt(ids, stops, self.multi_modal_data, self.prompt_attribution)
         # Custom renderers need not accept the option.
         options: dict[str, Any] = {} if self.process_multimodal else {"process_multimodal": False}
-
-        def render() -> tuple[list[int], MultiModalData | None, RenderedTokens | None]:
-            rendered = self.renderer.render(self.messages, tools=self.tools, add_generation_prompt=True, **options)
-            return rendered.token_ids, rendered.multi_modal_data, rendered
-
-        return await offload_long_work(self.renderer, render, is_long=is_long_text(self.messages))
+        rendered = self.renderer.render(self.messages, tools=self.tools, add_generation_prompt=True, **options)
+        return _Prompt(rendered.token_ids, stops, rendered.multi_modal_data, rendered)
 
     async def _check_length(self, prompt_ids: list[int]) -> None:
         longest = self.max_prompt_len
