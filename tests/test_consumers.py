@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import functools
 import pickle
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
+import openai
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 from transformers import AutoTokenizer
@@ -35,18 +38,25 @@ from renderers import (
     is_multimodal,
     load_tokenizer,
 )
+from renderers.client import _maybe_offload, generate
 from tests.support.conversations import TOOLS, assistant, call, system, tool, user
 from tests.support.models import HUB_AT_HAND, snapshot_of
+from tests.support.scripted_server import Reply, ScriptedServer, serve
 
 CALL = '<|call|>{"name": "get_weather", "arguments": {"city": "Paris"}}<|/call|><|end|>'
 """A completion of the example model that calls a tool."""
 START = [system("Be brief."), user("Is it raining?")]
 
 
-def sample(renderer: Any, text: str) -> list[int]:
+def encode_characters(tokenizer: Any, text: str) -> list[int]:
     """Return a completion as an engine may return it: each character is a token of its own, except in markers."""
     pieces = re.findall(r"<\|[^|]+\|>|.", text)
-    return [token for piece in pieces for token in renderer.tokenizer.encode(piece, add_special_tokens=False)]
+    return [token for piece in pieces for token in tokenizer.encode(piece, add_special_tokens=False)]
+
+
+def sample(renderer: Any, text: str) -> list[int]:
+    """Return a completion of a renderer's model."""
+    return encode_characters(renderer.tokenizer, text)
 
 
 # ==================
@@ -117,6 +127,55 @@ def test_calls_have_a_name_arguments_and_a_status() -> None:
 
     (found,) = parsed.tool_calls
     assert (found.id, found.name, found.arguments, found.status) == (None, "get_weather", {"city": "Paris"}, "ok")
+
+
+async def take_turn(server: ScriptedServer, renderer: Any, prior: list[list[int]], new_messages: list[Any]) -> Any:
+    """Take a turn as verifiers does: bridge or render in a thread, then sample with the prompt and its attribution."""
+
+    def build() -> RenderedTokens:
+        if prior:
+            bridged = renderer.bridge_to_next_turn(*prior, new_messages, tools=TOOLS)
+            assert bridged is not None
+            return cast(RenderedTokens, bridged)
+        return cast(RenderedTokens, renderer.render(new_messages, tools=TOOLS, add_generation_prompt=True))
+
+    prompt = await _maybe_offload(renderer, build)
+    async with openai.AsyncOpenAI(base_url=f"{server.base_url}/v1", api_key="none", max_retries=0) as client:
+        return await generate(
+            client=client,
+            renderer=renderer,
+            messages=new_messages,
+            model="test-model",
+            prompt_ids=prompt.token_ids,
+            prompt_attribution=prompt,
+            tools=TOOLS,
+            sampling_params={"temperature": 1.0},
+            process_multimodal=True,
+            cache_salt=None,
+            extra_headers={"X-Session-ID": "1"},
+        )
+
+
+@pytest.mark.parametrize("create", [create_renderer, functools.partial(create_renderer_pool, size=2)])
+@pytest.mark.parametrize("wire", ["vllm-0.31", "vllm-0.32"])
+def test_two_turns_record_the_tokens_that_the_engine_saw(create: Any, wire: str) -> None:
+    renderer = create(EXAMPLE_MODEL)
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    call_ids, answer_ids = (encode_characters(tokenizer, text) for text in (CALL, "It is dry.<|end|>"))
+    with serve(ScriptedServer([Reply(call_ids), Reply(answer_ids)], formats=[wire])) as server:
+        first = asyncio.run(take_turn(server, renderer, [], START))
+        prior = [first["prompt_ids"], first["completion_ids"]]
+        second = asyncio.run(take_turn(server, renderer, prior, [tool("No.")]))
+
+    sent = [body["token_ids"] for body in server.samples]
+    assert sent == [first["prompt_ids"], second["prompt_ids"]]
+    assert sent[1][: len(sent[0]) + len(call_ids)] == sent[0] + call_ids
+    assert (first["finish_reason"], second["finish_reason"]) == ("tool_calls", "stop")
+    assert (first["tool_calls"][0].name, second["content"]) == ("get_weather", "It is dry.")
+    # verifiers 0.4.0 tests the truth value of the list.
+    assert type(second["completion_logprobs"]) is list
+    assert len(second["completion_logprobs"]) == len(answer_ids)
+    assert len(second["prompt_attribution"].is_content) == len(sent[1])
 
 
 # ==================
