@@ -12,11 +12,6 @@ from renderers.client import context_length as context_length_module
 from renderers.client.context_length import context_lengths, find_context_length, look_up_context_length
 
 
-@pytest.fixture(autouse=True)
-def _empty_table() -> None:
-    context_lengths.clear()
-
-
 def test_callers_at_the_same_time_share_a_lookup() -> None:
     calls = 0
 
