@@ -221,7 +221,7 @@ class LossFinder:
         return any((index, field.name[:size]) in names for size in range(len(field.name) + 1))
 
     def _is_lost_medium(self, index: int, field: InputField) -> bool:
-        """Return True if a message has fewer placeholders than media of a kind up to a part, and no text of the part."""
+        """Return True if a message has fewer placeholders than media of a kind up to a part, and no text of it."""
         if self._has_own_text(index, field.path):
             return False
         message = self.messages[index]
