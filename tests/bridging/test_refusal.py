@@ -23,7 +23,7 @@ def test_each_reason_has_the_remedy_of_the_docs() -> None:
 
 def test_the_docs_have_a_detail_with_the_remedy_for_each_reason() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (?!.* \| )(.*) \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [reason for reason, _ in rows] == [reason.value for reason in BridgeReason]
+    assert [*dict(rows)] == [reason.value for reason in BridgeReason]
     assert [reason for reason, detail in rows if not detail.endswith(REMEDIES[BridgeReason(reason)])] == []
 
 
