@@ -464,3 +464,43 @@ def test_a_user_message_after_a_tool_result_is_refused_as_in_a_render(name: str,
     assert "must alternate" in refused.detail
     with pytest.raises(TemplateRefusalError):
         renderer.render_ids([*ASK, turn, result, *ASK], tools=[WEATHER])
+
+
+OPENED = """
+{%- set results = namespace(opened=false) -%}
+{%- for message in messages -%}
+    {%- if message.role == 'tool' -%}
+        {%- if not results.opened -%}{{- '<|turn|>tools\\n' -}}{%- set results.opened = true -%}{%- endif -%}
+        {{- '<|result|>' ~ message.content ~ '<|/result|>' -}}
+    {%- else -%}
+        {%- if message.role == 'assistant' and not message.tool_calls -%}{%- set results.opened = false -%}{%- endif -%}
+        {{- '<|turn|>' ~ message.role ~ '\\n' ~ message.content -}}
+        {%- for call in message.tool_calls or [] -%}
+            {{- '<|call|>' ~ (call.function | tojson) ~ '<|/call|>' -}}
+        {%- endfor -%}
+        {{- '<|end|>' -}}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|turn|>assistant\\n' -}}{%- endif -%}
+"""
+"""A template that closes the results of tools with the next answer, as that of DeepSeek V3."""
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_a_user_message_in_place_of_an_answer_is_recognized_in_the_history(is_answered: bool) -> None:
+    """A bridge wrote a second opening of results, because no sample history had such a message."""
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=OPENED)
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {"x": 1}}}
+    turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "c", "name": "f", "content": "R"}
+    answer = [{"role": "assistant", "content": "Yes."}] if is_answered else []
+    messages = [*ASK, turn, result, *answer, *ASK]
+    prompt = renderer.render_ids(messages, add_generation_prompt=True)
+    completion = renderer.render_ids([*messages, turn])[len(prompt) :]
+    bridged = renderer.bridge(prompt, completion, [result])
+    if is_answered:
+        assert isinstance(bridged, Bridge)
+        assert bridged.tokens.token_ids == renderer.render_ids([*messages, turn, result], add_generation_prompt=True)
+    else:
+        assert isinstance(bridged, BridgeRefusal)
+        assert bridged.reason is BridgeReason.SUFFIX_VARIES

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, Bridge, BridgeRefusal, ChatRenderer, create_renderer, load_tokenizer
 from renderers.bridging.context import BridgeContext
-from renderers.bridging.earlier_calls import CycleMarkers, count_calls, count_sequence, cycle_markers
+from renderers.bridging.earlier_calls import CycleMarkers, count_calls, cycle_markers
 from renderers.bridging.sample_histories import histories_with_calls
 
 NUMBERED = """
@@ -142,12 +142,6 @@ def test_histories_contain_the_number_of_calls_and_a_result_for_each(count: int)
         ids = [call["id"] for message in history.messages for call in message.get("tool_calls", [])]
         assert ids == [message["tool_call_id"] for message in history.messages if message["role"] == "tool"]
         assert len({*ids}) == count
-
-
-@given(st.lists(st.integers(0, 3), max_size=60), st.lists(st.integers(0, 3), min_size=1, max_size=3))
-def test_sequences_are_counted_at_every_place(ids: list[int], sequence: list[int]) -> None:
-    places = range(len(ids) - len(sequence) + 1)
-    assert count_sequence(ids, tuple(sequence)) == sum(ids[at : at + len(sequence)] == sequence for at in places)
 
 
 def test_a_prompt_with_thousands_of_calls_has_no_count() -> None:

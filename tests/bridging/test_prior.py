@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from renderers.bridging.prior import Prior, has_known_ids
+from renderers.bridging.prior import Prior, count_sequence, has_known_ids
 from renderers.core.completions import CompletionState, ParsedResponse, Region
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
@@ -36,3 +38,9 @@ def test_ids_without_a_token_are_not_known() -> None:
     assert has_known_ids([1, 2, 1], texts)
     assert has_known_ids([], texts)
     assert not has_known_ids([1, 3], texts)
+
+
+@given(st.lists(st.integers(0, 3), max_size=60), st.lists(st.integers(0, 3), min_size=1, max_size=3))
+def test_sequences_are_counted_at_every_place(ids: list[int], sequence: list[int]) -> None:
+    places = range(len(ids) - len(sequence) + 1)
+    assert count_sequence(ids, tuple(sequence)) == sum(ids[at : at + len(sequence)] == sequence for at in places)

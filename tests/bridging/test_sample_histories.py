@@ -9,7 +9,7 @@ from renderers.bridging.sample_histories import (
     HistoryFeature,
     Turn,
     histories_with_calls,
-    history_with_open_call,
+    interrupted_histories,
     long_histories,
     sample_histories,
     substitute_turn,
@@ -32,7 +32,7 @@ def called(message: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_refusals_hide_all_text_of_a_history() -> None:
-    histories = *sample_histories(), history_with_open_call(), *histories_with_calls(12)
+    histories = *sample_histories(), *interrupted_histories(), *histories_with_calls(12)
     for message in itertools.chain.from_iterable(history.messages for history in histories):
         texts = [message["content"], message.get("tool_call_id", ""), message.get("reasoning_content", "")]
         for call in message.get("tool_calls", []):
@@ -41,7 +41,7 @@ def test_refusals_hide_all_text_of_a_history() -> None:
 
 
 def test_every_feature_occurs_in_a_history_and_the_first_has_none() -> None:
-    histories = [*sample_histories(), history_with_open_call()]
+    histories = [*sample_histories(), *interrupted_histories()]
     assert not histories[0].features
     assert frozenset(itertools.chain.from_iterable(history.features for history in histories)) == set(HistoryFeature)
     assert len({history.features for history in histories}) == len(histories)

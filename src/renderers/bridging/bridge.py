@@ -287,7 +287,9 @@ class Extension:
         return f"{self.context.tokenizer.decode([token])!r} ({token})"
 
     def _has_token(self, text: str) -> bool:
-        return self.prior.has(self.context.tokenizer.added_tokens.get(text))
+        """Return True if the prompt contains a special token, or a text that begins and ends with one."""
+        token = self.context.tokenizer.added_tokens.get(text)
+        return self.prior.has(token) if token is not None else self.prior.has_sequence(self.context.encode(text))
 
     def _after_assistant(self) -> bool:
         headers = self.context.learn(role_headers)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from renderers.bridging.context import BridgeContext
+from renderers.bridging.prior import count_sequence
 from renderers.bridging.sample_histories import (
     SampleHistory,
     histories_with_calls,
-    history_with_open_call,
+    interrupted_histories,
     sample_histories,
 )
 from renderers.core.jsontypes import JsonObject
@@ -32,7 +33,7 @@ class CycleMarkers(NamedTuple):
 
 def cycle_markers(context: BridgeContext) -> CycleMarkers | None:
     """Return the markers of calls and results; None if special tokens do not show them."""
-    histories = (*sample_histories(), history_with_open_call(), *histories_with_calls(2), *histories_with_calls(3))
+    histories = (*sample_histories(), *interrupted_histories(), *histories_with_calls(2), *histories_with_calls(3))
     rendered = list(_render_prompts(context, histories))
     prompts = [_CountedPrompt.of(history.messages, context.encode(trace.text)) for history, trace in rendered]
     with_calls = [frozenset(prompt.ids) for prompt in prompts if prompt.calls]
@@ -85,19 +86,6 @@ def _result_markers(
                 ids = context.encode(text[token.start() :])
                 # The last token may merge with the text after it.
                 yield from (tuple(ids[:size]) for size in range(max(1, len(ids) - 1), 0, -1))
-
-
-def count_sequence(ids: Sequence[Any], sequence: tuple[int, ...]) -> int:
-    """Return how often a sequence occurs in ids.
-
-    >>> count_sequence([7, 1, 2, 7, 1, 3, 1, 2], (1, 2))
-    2
-    """
-    count, place = 0, -1
-    for _ in range(ids.count(sequence[0])):
-        place = ids.index(sequence[0], place + 1)
-        count += tuple(ids[place : place + len(sequence)]) == sequence
-    return count
 
 
 def count_calls(prompt: Sequence[Any], markers: CycleMarkers) -> int | None:

@@ -19,7 +19,7 @@ class Outcome(NamedTuple):
 
     history: SampleHistory
     required: frozenset[str]
-    """The special tokens in every prompt with such a history."""
+    """The special tokens, or texts of several, in every prompt with such a history."""
     stop: str
     """The token that ends the turn; empty if it ends with text."""
     last_stop: str

@@ -15,12 +15,14 @@ from typing import NamedTuple
 from renderers.bridging.context import BridgeContext, RenderedTurn
 from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.outcomes import Outcome, Proof
+from renderers.bridging.prior import count_sequence
 from renderers.bridging.refusal import BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import (
+    INTERRUPTED,
     SampleHistory,
     Turn,
     histories_with_calls,
-    history_with_open_call,
+    interrupted_histories,
     long_histories,
     repeating_histories,
     sample_histories,
@@ -30,7 +32,7 @@ from renderers.bridging.sample_histories import (
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, hide_probe_words
-from renderers.core.spans import Channel, Path
+from renderers.core.spans import Channel, Path, Trace
 from renderers.core.text import common_prefix_length, compile_alternation, first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.programs.base import REJECTIONS
@@ -67,7 +69,7 @@ class _History(NamedTuple):
 def _common_histories(context: BridgeContext) -> tuple[list[_History], list[str]]:
     """Return the histories of all proofs that the template accepts, and its errors for the others."""
     long = long_histories(context.text_uses.counts)
-    return _render_histories(context, (*sample_histories(), history_with_open_call(), *long))
+    return _render_histories(context, (*sample_histories(), *interrupted_histories(), *long))
 
 
 def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) -> tuple[list[_History], list[str]]:
@@ -82,8 +84,27 @@ def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) 
             prompt, last = trace.text, max((span.end for span in trace.spans if span.path), default=0)
             token = pattern.search(prompt, last) if pattern else None
             required = frozenset(pattern.findall(prompt) if pattern else ())
+            if not INTERRUPTED.isdisjoint(sample.features):
+                required |= {_text_before_last_message(context, trace, pattern)} - {""}
             histories.append(_History(sample, prompt, required, prompt[token.start() :] if token else ""))
     return histories, errors
+
+
+def _text_before_last_message(context: BridgeContext, trace: Trace, pattern: re.Pattern[str] | None) -> str:
+    """Return the text that the template writes before the last message, from a special token on; empty if none."""
+    bodies = [span for span in trace.spans if span.path and span.start < span.end and span.path != ("role",)]
+    if pattern is None or not bodies:
+        return ""
+    start = max((span.end for span in bodies if span.message != bodies[-1].message), default=0)
+    tokens = list(pattern.finditer(trace.text, start, bodies[-1].start))
+    if not tokens:
+        return ""
+    # A role after the last token counts only if its tokens do not depend on the text after it.
+    with_role = trace.text[tokens[0].start() : bodies[-1].start].rstrip()
+    ids = tuple(context.encode(with_role))
+    is_stable = with_role != trace.text[tokens[0].start() : bodies[-1].start]
+    is_stable = is_stable and count_sequence(context.encode(trace.text), ids) > 0
+    return with_role if is_stable else trace.text[tokens[0].start() : tokens[-1].end()]
 
 
 def prove(context: BridgeContext, sample: Sample, *, calls: int | None = None, may_lose: bool = False) -> Proof:

@@ -48,6 +48,8 @@ class HistoryFeature(enum.StrEnum):
     RESULT = "a tool result"
     PLAN = "a tool result after a call with reasoning"
     OPEN_CALL = "an earlier call without a result"
+    LATER_OPEN_CALL = "a call without a result after a tool result"
+    LEFT_RESULT = "a user message just after a tool result"
     OWN = "an assistant message just before"
 
 
@@ -58,6 +60,10 @@ _REPEATED: tuple[frozenset[HistoryFeature], ...] = (
     frozenset({HistoryFeature.OWN}),
 )
 """The features of the histories in which messages are repeated."""
+
+
+INTERRUPTED = frozenset({HistoryFeature.OPEN_CALL, HistoryFeature.LATER_OPEN_CALL, HistoryFeature.LEFT_RESULT})
+"""The features of histories in which a user message follows a call or a result."""
 
 
 class SampleHistory(NamedTuple):
@@ -77,7 +83,7 @@ def sample_histories() -> tuple[SampleHistory, ...]:
     call = chat_message("assistant", "", tool_calls=[tool_call("f", _ARGUMENTS, call_id=PROBE_EARLIER_ID)])
     planned = {**call, **reasoning_fields(PROBE_PLAN)}
     result = {"role": "tool", "tool_call_id": PROBE_EARLIER_ID, "name": "f", "content": PROBE_RESULT}
-    led, turn, thought, tools, last, plan, _, own = HistoryFeature
+    led, turn, thought, tools, last, plan, *_, own = HistoryFeature
     histories: dict[tuple[HistoryFeature, ...], tuple[JsonObject, ...]] = {
         (): (question,),
         (led,): (system, question),
@@ -98,15 +104,19 @@ def sample_histories() -> tuple[SampleHistory, ...]:
 
 
 @functools.cache
-def history_with_open_call() -> SampleHistory:
-    """Return a history with a call that has no result. A template may reject it."""
-    call = tool_call("f", _ARGUMENTS, call_id=PROBE_EARLIER_ID)
-    messages = (
-        chat_message("user", PROBE_QUESTION),
-        chat_message("assistant", "", tool_calls=[call]),
-        chat_message("user", PROBE_FOLLOW_UP),
-    )
-    return SampleHistory(HistoryFeature.OPEN_CALL, frozenset({HistoryFeature.OPEN_CALL}), messages)
+def interrupted_histories() -> tuple[SampleHistory, ...]:
+    """Return histories in which a user message follows a call or a result. A template may reject them.
+
+    The text between the two shows that a real history is like one of them.
+    """
+    question, follow_up = chat_message("user", PROBE_QUESTION), chat_message("user", PROBE_FOLLOW_UP)
+    call, result, later_call, _ = _cycles([1, 1])
+    histories = {
+        HistoryFeature.OPEN_CALL: (question, call, follow_up),
+        HistoryFeature.LATER_OPEN_CALL: (question, call, result, later_call, follow_up),
+        HistoryFeature.LEFT_RESULT: (question, call, result, follow_up),
+    }
+    return tuple(SampleHistory(feature, frozenset({feature}), messages) for feature, messages in histories.items())
 
 
 @functools.lru_cache(maxsize=64)
@@ -159,7 +169,7 @@ def histories_with_calls(count: int) -> tuple[SampleHistory, ...]:
     cycles = [*_cycles([1] * count)]
     planned = [*_cycles([1] * count, **reasoning_fields(PROBE_PLAN))]
     at_once, later = [*_cycles([count])], [*_cycles([1, count - 1] if count > 1 else [1])]
-    led, turn, thought, tools, last, plan, _, own = HistoryFeature
+    led, turn, thought, tools, last, plan, *_, left, own = HistoryFeature
     histories: list[tuple[tuple[HistoryFeature, ...], tuple[JsonObject, ...]]] = [
         ((last,), (question, *cycles)),
         ((led, last), (system, question, *cycles)),
@@ -169,6 +179,7 @@ def histories_with_calls(count: int) -> tuple[SampleHistory, ...]:
         ((turn, tools), (question, *cycles, answer, follow_up)),
         ((turn, tools), (question, *at_once, answer, follow_up)),
         ((led, turn, thought, tools), (system, question, *planned, thoughtful, follow_up)),
+        ((left,), (question, *cycles, follow_up)),
         ((tools, own), (question, *cycles, answer)),
     ]
     return tuple(
