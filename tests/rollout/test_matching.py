@@ -8,7 +8,7 @@ import pytest
 
 from renderers.client.completion import Completion
 from renderers.core.completions import ParsedResponse
-from renderers.rollout.matching import find_history, is_same_message, with_sampled_ids
+from renderers.rollout.matching import find_history, is_same_message, with_recorded_ids
 from renderers.rollout.trajectory import Prompt, Turn
 
 CALLS = [{"type": "function", "function": {"name": "search", "arguments": {"query": "sky", "limit": 3}}}]
@@ -76,13 +76,21 @@ def test_other_messages_must_be_equal() -> None:
     assert not is_same_message(question, {**question, "content": "Hi "})
 
 
-def test_results_get_the_ids_that_the_model_wrote() -> None:
-    sampled = {"tool_calls": [{"id": "functions.a:0"}, {"function": {}}]}
-    replayed = {"tool_calls": [{"id": "x"}, {"id": "y"}]}
+def test_results_get_the_recorded_ids_of_their_calls() -> None:
+    recorded: list[Any] = [{"role": "assistant", "tool_calls": [{"id": "functions.a:0"}, {"function": {}}]}]
+    replayed: list[Any] = [{"role": "assistant", "tool_calls": [{"id": "x"}, {"id": "y"}]}]
     new = [{"role": "tool", "tool_call_id": number} for number in ("x", "y", "z")]
-    ids = [message["tool_call_id"] for message in with_sampled_ids(new, sampled=sampled, replayed=replayed)]
-    assert ids == ["functions.a:0", "y", "z"]
-    assert with_sampled_ids([{"role": "user"}], sampled={}, replayed={}) == [{"role": "user"}]
+    first, *results = with_recorded_ids([*replayed, *new], recorded)
+    assert [call["id"] for call in first["tool_calls"]] == ["functions.a:0", "y"]
+    assert [message["tool_call_id"] for message in results] == ["functions.a:0", "y", "z"]
+    assert with_recorded_ids([{"role": "user"}], []) == [{"role": "user"}]
+
+
+def test_an_id_that_a_harness_uses_again_belongs_to_the_last_call() -> None:
+    recorded: list[Any] = [{"role": "assistant", "tool_calls": [{"id": "functions.a:0"}]}]
+    replayed: list[Any] = [{"role": "assistant", "tool_calls": [{"id": "x"}]}, {"role": "tool", "tool_call_id": "x"}]
+    results = with_recorded_ids([*replayed, *replayed], recorded)[1::2]
+    assert [message["tool_call_id"] for message in results] == ["functions.a:0", "x"]
 
 
 def turn(number: int, answer: str, *questions: str, parent: int | None = None) -> Turn:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer
+from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
 from renderers.client.completion import Completion
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import (
@@ -25,6 +25,7 @@ from renderers.errors import (
 )
 from renderers.rollout import Added, Rollout, Turn
 from tests.support.conversations import TOOLS, tool, user
+from tests.support.models import HUB_AT_HAND, unpack_hub
 from tests.support.scripted_sampler import ScriptedSampler, encode
 
 CALL = '<|think|>I look.<|/think|><|call|>{"name": "search", "arguments": {"query": "sky"}}<|/call|><|end|>'
@@ -602,6 +603,36 @@ def test_a_harness_that_normalises_messages_keeps_the_tokens(renderer: ChatRende
     assert rollout.sync([*history, {**RESULT, "tool_call_id": "call_1"}]) == Added(True)
     sample(rollout)
     assert len(rollout.rows()) == 1
+
+
+@pytest.mark.skipif(not HUB_AT_HAND, reason="no real models")
+def test_a_harness_with_its_own_ids_of_calls_keeps_the_tokens_in_every_sync() -> None:
+    unpack_hub()
+    kimi = create_renderer(load_tokenizer("moonshotai/Kimi-K2-Instruct"))
+    call = '<|tool_call_begin|>functions.search:{}<|tool_call_argument_begin|>{{"query": "sky"}}<|tool_call_end|>'
+    section = "<|tool_calls_section_begin|>{}<|tool_calls_section_end|><|im_end|>"
+    rollout, sampler = Rollout(kimi, None, [user("Hi")], tools=TOOLS), ScriptedSampler(kimi, ())
+    history: list[dict[str, Any]] = [user("Hi")]
+    for number in range(3):
+        turn = rollout.record(sampler.complete(encode(kimi, section.format(call.format(number)))))
+        [sampled] = turn.message["tool_calls"]
+        assert sampled["id"] == f"functions.search:{number}"
+        replayed = {"id": f"call_{number}", "type": "function", "function": sampled["function"]}
+        history += [
+            {"role": "assistant", "content": "", "tool_calls": [replayed]},
+            {**RESULT, "tool_call_id": f"call_{number}"},
+        ]
+        assert rollout.sync(history) == Added(True)
+        assert rollout.sync(history) == Added(True)
+        assert rollout.messages[-1]["tool_call_id"] == f"functions.search:{number}"
+    assert len(rollout.rows()) == 1
+    history += [{"role": "assistant", "content": "Of the harness."}, user("And?")]
+    added = rollout.sync(history)
+    assert added.refusal is not None
+    assert added.refusal.reason is BridgeReason.ASSISTANT_MESSAGE
+    assert "call_0" not in kimi.tokenizer.decode(rollout.prompt_ids)
+    rollout.record(sampler.complete(encode(kimi, "Blue.<|im_end|>")))
+    assert rollout.sync([*history, {"role": "assistant", "content": "Blue."}, user("Well?")]) == Added(True)
 
 
 @pytest.mark.parametrize(

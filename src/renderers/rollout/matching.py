@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,47 +32,80 @@ def find_history(
     """
     matched = _match_turns(latest, messages)
     if latest and matched.keys() == {turn.number for turn in latest}:
-        end = matched[latest[-1].number]
+        end = matched[latest[-1].number].end
         if not any(message["role"] == "assistant" for message in messages[end:]):
             # No other history can be longer.
             return MatchedHistory(latest[-1], end)
     preferred = matched.keys()
     matched = _match_turns(turns, messages)
-    candidates = [MatchedHistory(turn, matched[turn.number]) for turn in turns if turn.number in matched]
+    candidates = [MatchedHistory(turn, matched[turn.number].end) for turn in turns if turn.number in matched]
     return max(candidates, key=lambda history: (history.end, history.turn.number in preferred), default=None)
 
 
-def _match_turns(turns: Iterable[Turn], messages: Sequence[JsonObject]) -> dict[int, int]:
-    """Return the numbers of the turns that a conversation contains, each with the number of messages up to it."""
-    matched: dict[int, int] = {}
+_NOT_RECORDED: JsonObject = {}
+
+
+class _Match(NamedTuple):
+    """A turn that a conversation contains."""
+
+    end: int
+    """The number of messages up to and including it."""
+    ids: dict[Any, Any]
+    """The recorded id of each call so far, by the id in the conversation."""
+
+
+def _match_turns(turns: Iterable[Turn], messages: Sequence[JsonObject]) -> dict[int, _Match]:
+    """Return the turns that a conversation contains, by number."""
+    matched: dict[int, _Match] = {}
     for turn in turns:
         parent = turn.prompt.parent
-        start = 0 if parent is None else matched.get(parent)
-        if start is None:
+        before = _Match(0, {}) if parent is None else matched.get(parent)
+        if before is None:
             continue
-        recorded = (*turn.prompt.messages, turn.message)
-        replayed = messages[start : start + len(recorded)]
-        if len(replayed) == len(recorded) and all(map(is_same_message, recorded, replayed)):
-            matched[turn.number] = start + len(recorded)
+        recorded, ids = (*turn.prompt.messages, turn.message), dict(before.ids)
+        replayed = messages[before.end : before.end + len(recorded)]
+        if len(replayed) == len(recorded) and all(
+            is_same_message(ours, _with_recorded_ids(theirs, ours, ids))
+            for ours, theirs in zip(recorded, replayed, strict=True)
+        ):
+            matched[turn.number] = _Match(before.end + len(recorded), ids)
     return matched
 
 
-def with_sampled_ids(
-    new: Sequence[JsonObject], *, sampled: Mapping[str, Any], replayed: Mapping[str, Any]
-) -> list[JsonObject]:
-    """Return tool results with the ids that the model wrote in its calls, in place of those of the harness.
+def with_recorded_ids(messages: Sequence[JsonObject], recorded: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return a conversation with the recorded ids of calls, such as those that the model wrote.
 
     Args:
-        new: The messages after the turn.
-        sampled: The message of the turn.
-        replayed: The same message in the conversation of the harness.
+        messages: The conversation of the harness.
+        recorded: The messages that it begins with, as they are recorded.
     """
-    pairs = zip(sampled.get("tool_calls") or (), replayed.get("tool_calls") or (), strict=False)
-    ids = {theirs.get("id"): ours["id"] for ours, theirs in pairs if ours.get("id") is not None}
-    return [
-        {**message, "tool_call_id": ids[message["tool_call_id"]]} if message.get("tool_call_id") in ids else message
-        for message in new
-    ]
+    ids: dict[Any, Any] = {}
+    pairs = itertools.zip_longest(messages, recorded, fillvalue=_NOT_RECORDED)
+    return [_with_recorded_ids(message, ours, ids) for message, ours in pairs]
+
+
+def _with_recorded_ids(message: JsonObject, recorded: Mapping[str, Any], ids: dict[Any, Any]) -> JsonObject:
+    """Return a message with the recorded ids of its calls, or of the call that it is the result of.
+
+    Args:
+        message: A message of the harness.
+        recorded: The same message as it is recorded. Empty if it is not.
+        ids: The recorded id of each call before the message. The calls of the message are added.
+    """
+    if message.get("tool_call_id") in ids:
+        return {**message, "tool_call_id": ids[message["tool_call_id"]]}
+    calls = message.get("tool_calls") or ()
+    if not calls:
+        return message
+    renamed = []
+    for call, ours in itertools.zip_longest(
+        calls, (recorded.get("tool_calls") or ())[: len(calls)], fillvalue=_NOT_RECORDED
+    ):
+        id_ = call.get("id") if ours.get("id") is None else ours["id"]
+        if call.get("id") is not None:
+            ids[call["id"]] = id_
+        renamed.append(call if id_ is None else {**call, "id": id_})
+    return {**message, "tool_calls": renamed}
 
 
 def is_same_message(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from renderers.core.messages import normalise_tools
 from renderers.core.protocols import Renderer
 from renderers.errors import RolloutError, RolloutFileError
 from renderers.rollout.files import read_rollouts
-from renderers.rollout.matching import find_history, with_sampled_ids
+from renderers.rollout.matching import find_history, with_recorded_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
@@ -269,10 +269,11 @@ class Rollout(RecordedRollout):
         if history is None:
             self._position, self._stopped = self._start(conversation), None
             return Added(False)
-        turn, new = history.turn, conversation[history.end :]
+        turn = history.turn
         position = self._after(turn)
+        conversation = with_recorded_ids(conversation, self._messages_at(position))
+        new = conversation[history.end :]
         if new:
-            new = with_sampled_ids(new, sampled=turn.message, replayed=conversation[history.end - 1])
             added = self._extend(position, new, lambda: conversation)
         else:
             self._position, added = position, Added(True)
