@@ -12,7 +12,7 @@ NATIVE := $(wildcard src/native/*)
 REAL := env -u HF_HUB_CACHE SHARED=$(SHARED) HF_HOME=$(CURDIR)/.cache/huggingface HF_HUB_OFFLINE=1
 PYTHON_TARGETS := 3.11 3.12 3.13 3.14
 
-.PHONY: help demo test lint types unit stress bench test-engine record-engine parity sampled ledger inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist test-incumbent test-consumers format clean
+.PHONY: help demo test lint types unit stress bench test-engine record-engine parity sampled compare inverse parse-table parser-table parser-names bridge-table bad-inputs goldens span-goldens size wheels dist test-incumbent test-consumers format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -103,9 +103,9 @@ parity: $(VENV)/.test
 sampled: $(VENV)/.test
 	$(REAL) $(BIN)/python -m scripts.sampled
 
-# make ledger  compare attribution with release 0.1, with the cause of every difference
-ledger: $(VENV)/.test
-	$(REAL) $(BIN)/python -m scripts.ledger
+# make compare compare with release 0.1 on a generated corpus, and write docs/tables/differences.md (COMPARE=--quick: a small corpus)
+compare: $(VENV)/.test
+	$(REAL) $(BIN)/python -m scripts.compare $(COMPARE)
 
 # make inverse render, parse and render again, and list the losses of each template
 inverse: $(VENV)/.test
