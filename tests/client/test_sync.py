@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, get_type_hints
 
 import pytest
@@ -73,6 +74,44 @@ def test_a_closed_client_ends_its_thread_and_refuses_requests() -> None:
     assert threading.active_count() == before
     with pytest.raises(RuntimeError, match="closed"):
         client.sample([1])
+
+
+def sample_until_closed(client: SyncInferenceClient, connected: threading.Barrier, errors: list[RuntimeError]) -> None:
+    client.sample([1])
+    connected.wait(10)
+    try:
+        while True:
+            client.sample([1])
+    except RuntimeError as error:
+        errors.append(error)
+
+
+def test_threads_that_sample_end_when_the_client_is_closed() -> None:
+    with serve(ScriptedServer(lambda body: Reply([7]))) as server:
+        for _ in range(20):
+            client = SyncInferenceClient(server.base_url, engine="vllm")
+            errors: list[RuntimeError] = []
+            connected = threading.Barrier(5)
+            work = partial(sample_until_closed, client, connected, errors)
+            threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            connected.wait(10)
+            client.close()
+            for thread in threads:
+                thread.join(10)
+            assert len(errors) == 4
+            assert all("closed" in str(error) for error in errors)
+
+
+def test_threads_can_close_a_client_at_once() -> None:
+    with serve(ScriptedServer(lambda body: Reply([7]))) as server, ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            client = SyncInferenceClient(server.base_url, engine="vllm")
+            client.sample([1])
+            for closing in [pool.submit(client.close) for _ in range(4)]:
+                closing.result(10)
+            assert not client._thread.is_alive()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from renderers.client.completion import Completion
@@ -73,7 +74,9 @@ class SyncInferenceClient:
     def __init__(self, base_url: str, **options: Unpack[ClientOptions]) -> None:
         self._client = InferenceClient(base_url, **options)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="renderers.client", daemon=True)
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run_loop, name="renderers.client", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -83,13 +86,15 @@ class SyncInferenceClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections and end the thread. Closing again has no effect."""
-        if self._loop.is_closed():
-            return
-        self._run(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """Close all connections and end the thread. Requests of other threads fail. Closing again has no effect."""
+        with self._lock:
+            is_first, self._is_closed = not self._is_closed, True
+            ending = asyncio.run_coroutine_threadsafe(self._end(), self._loop) if is_first else None
+        if ending is not None:
+            ending.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
         self._thread.join()
-        self._loop.close()
+        if ending is not None:
+            ending.result()
 
     def sample(self, prompt_ids: TokenIds, **options: Unpack[SampleOptions]) -> Completion:
         """Sample one completion of a prompt: see `InferenceClient.sample`."""
@@ -111,6 +116,10 @@ class SyncInferenceClient:
         """Return the context length of the model in tokens. None if the server does not report it."""
         return self._run(self._client.context_length(model))
 
+    def _run_loop(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
+
     async def _end(self) -> None:
         """Cancel all requests and close everything that they opened."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -121,12 +130,16 @@ class SyncInferenceClient:
         await self._client.aclose()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop.is_closed():
-            work.close()
-            raise RuntimeError("this SyncInferenceClient is closed")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        # Nothing may start after the last request was cancelled: the loop would stop before its end.
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise RuntimeError("this SyncInferenceClient is closed")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise RuntimeError("this SyncInferenceClient was closed before the request ended") from None
         except BaseException:
             # A thread that is interrupted leaves no request behind.
             future.cancel()
