@@ -116,6 +116,18 @@ def test_the_engine_and_the_context_length_are_found_with_one_request() -> None:
     assert [request.path for request in server.requests] == ["/v1/models"]
 
 
+def test_requests_that_wait_for_the_engine_share_a_failed_lookup() -> None:
+    server = ScriptedServer([], models=Reply(status=429))
+
+    async def call() -> list[Any]:
+        async with server.running(), InferenceClient(server.base_url, retries=2) as client:
+            return await asyncio.gather(*(client.sample([1]) for _ in range(8)), return_exceptions=True)
+
+    errors = asyncio.run(call())
+    assert len(server.requests) == 3
+    assert all(isinstance(error, EngineError) for error in errors)
+
+
 def test_an_unknown_engine_is_an_error_that_names_the_option() -> None:
     with serve(ScriptedServer([], owned_by="someone")) as server, pytest.raises(EngineError, match="Pass engine="):
         sample(server)

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from renderers.client.shared_tasks import share_task
+
 __all__ = ["context_lengths", "look_up_context_length"]
 
 _LOG = logging.getLogger("renderers.client")
@@ -32,11 +34,7 @@ async def look_up_context_length(
     if key in context_lengths:
         return context_lengths[key]
     running = _RUNNING.setdefault(asyncio.get_running_loop(), {})
-    if key not in running:
-        running[key] = asyncio.ensure_future(_look_up(base_url, model, get_models))
-        running[key].add_done_callback(lambda _: running.pop(key))
-    # A caller that is cancelled does not cancel the lookup of the others.
-    return await asyncio.shield(running[key])
+    return await share_task(running, key, lambda: _look_up(base_url, model, get_models))
 
 
 async def _look_up(base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]]) -> int | None:

@@ -15,6 +15,7 @@ from renderers.client.engines.select import engine_of_server, find_engine
 from renderers.client.faults import retry_delay, to_error
 from renderers.client.response import read_json
 from renderers.client.sampling import build_sample_request, check_prompt
+from renderers.client.shared_tasks import share_task
 from renderers.client.streams import read_completion
 from renderers.core.inputs import TokenIds
 from renderers.core.jsontypes import JsonObject
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["InferenceClient"]
 
 _CONNECT_TIMEOUT = 10.0
+_MODELS = "/v1/models"
 
 
 class InferenceClient:
@@ -64,7 +66,7 @@ class InferenceClient:
         self._model = model
         self._retries = retries
         self._models: JsonObject | None = None
-        self._models_lock = asyncio.Lock()
+        self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"))
@@ -153,9 +155,9 @@ class InferenceClient:
             EngineError: The server does not name a known engine.
         """
         if self._engine is None:
-            url = f"{self._root}/v1/models"
             self._engine = engine_of_server(await self._get_models())
             if self._engine is None:
+                url = self._root + _MODELS
                 raise EngineError("the models have an unknown owner. Pass engine= to the client.", url=url)
         return self._engine
 
@@ -188,11 +190,14 @@ class InferenceClient:
         return replace(request, model=self._model) if request.model is None else request
 
     async def _get_models(self) -> JsonObject:
-        """Return the response of `/v1/models`, which is requested once."""
-        async with self._models_lock:
-            if self._models is None:
-                self._models = read_json(await self._send("GET", "/v1/models", None, None))
+        """Return the response of `/v1/models`, which is requested once. Callers at the same time share a failure."""
+        self._check_loop()
+        if self._models is None:
+            self._models = await share_task(self._lookups, _MODELS, self._request_models)
         return self._models
+
+    async def _request_models(self) -> JsonObject:
+        return read_json(await self._send("GET", _MODELS, None, None))
 
     async def _send(
         self,
