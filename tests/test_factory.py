@@ -420,7 +420,7 @@ def test_a_class_can_be_registered_for_the_name_of_a_model(monkeypatch: pytest.M
     tokenizer: Any = SimpleNamespace(name_or_path="someone/model")
     renderer: Any = create_renderer(tokenizer, config, chat_template_kwargs={"enable_thinking": False})
     assert renderer.tokenizer is tokenizer
-    retention = None if config is None else "all"
+    retention: Literal["all"] | None = None if config is None else "all"
     assert renderer.config == Qwen3RendererConfig(enable_thinking=False, thinking_retention=retention)
 
 

@@ -494,7 +494,7 @@ def test_a_user_message_in_place_of_an_answer_is_recognized_in_the_history(is_an
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": "c", "name": "f", "content": "R"}
     answer = [{"role": "assistant", "content": "Yes."}] if is_answered else []
-    messages = [*ASK, turn, result, *answer, *ASK]
+    messages: list[Any] = [*ASK, turn, result, *answer, *ASK]
     prompt = renderer.render_ids(messages, add_generation_prompt=True)
     completion = renderer.render_ids([*messages, turn])[len(prompt) :]
     bridged = renderer.bridge(prompt, completion, [result])
