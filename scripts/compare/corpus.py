@@ -7,7 +7,6 @@ this release; both releases get the same ids.
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderers import ChatRenderer, MessageError, TemplateError
+from scripts.compare.conversations import (
+    MORE,
+    random_answer,
+    random_calls,
+    random_conversation,
+    random_results,
+    random_text,
+)
 from scripts.compare.worker import UNKNOWN
 from tests.support.completions import completions
-from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, call, system, tool, user
+from tests.support.conversations import CONVERSATIONS, TOOLS, assistant, system, tool, user
 from tests.support.models import hub_models
 from tests.support.parity import LARGE, TOOL_SETS
 
@@ -141,104 +148,8 @@ def jobs(family: str, *, quick: bool) -> list[Job]:
 
 
 # ==================
-# Conversations
+# Renders
 # ==================
-
-_TEXTS = (
-    *(
-        "Hi",
-        "What is the weather in Paris?",
-        "Größe 北京 🙂 naïve مرحبا",
-        "two\nlines\n",
-        " spaces ",
-        "a\n\nb",
-        "1 < 2",
-    ),
-    *('{"a": 1}', "x" * 40, "ok."),
-)
-_REASONING = ("They greet me.", "First.\n\nThen 🙂.", "I must look.")
-_ARGUMENTS: tuple[Data, ...] = (
-    {"city": "Paris"},
-    {"city": "São Paulo 北京", "days": 3},
-    {"query": 'a "quoted" text\nin lines', "exact": True, "limit": None, "ratio": 0.5},
-    {"filter": {"tags": ["a", "b"], "depth": {"max": 2}}},
-    {},
-)
-_RESULTS = ("clear", '{"sky": "clear", "degrees": 21}', "two\nlines", "", "Größe 北京 🙂")
-
-
-_MORE: dict[str, list[Data]] = {
-    "thinking parts": [
-        user("Hi"),
-        assistant([{"type": "thinking", "thinking": "They greet me."}, {"type": "text", "text": "Hello!"}]),
-    ],
-    "broken arguments": [user("Weather?"), assistant("", calls=[call("get_weather", '{"city": "Par')]), tool("clear")],
-    "text as arguments": [user("Weather?"), assistant("", calls=[call("get_weather", "Paris")]), tool("clear")],
-    "result without name": [
-        user("Weather?"),
-        assistant("", calls=[call("get_weather", {"city": "Paris"})]),
-        {"role": "tool", "tool_call_id": "call00000", "content": "clear"},
-    ],
-    "data as result": [
-        user("Weather?"),
-        assistant("", calls=[call("get_weather", {"city": "Paris"})]),
-        tool({"sky": "clear", "days": [1, None]}),
-    ],
-}
-"""Conversations with input that the releases treat differently."""
-
-
-def _text(chance: random.Random) -> str:
-    return chance.choice(_TEXTS)
-
-
-def _content(chance: random.Random) -> Any:
-    kind = chance.randrange(12)
-    if kind == 0:
-        return ""
-    return [{"type": "text", "text": _text(chance)}] if kind == 1 else _text(chance)
-
-
-def _answer(chance: random.Random, *, calls: list[Data] | None = None) -> Data:
-    content = chance.choice(("", "", None, "I look.", "Let me see:\n")) if calls else _content(chance)
-    reasoning = chance.choice((None, *_REASONING))
-    message = assistant(content, reasoning, calls)
-    # Release 0.1 has no second name for reasoning.
-    message.pop("thinking", None)
-    return message
-
-
-def _calls(chance: random.Random, number: int) -> list[Data]:
-    made = []
-    for index in range(chance.choice((1, 1, 2))):
-        arguments: Any = chance.choice(_ARGUMENTS)
-        if chance.randrange(4) == 0:
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        made.append(call(chance.choice(("get_weather", "search")), arguments, 10 * number + index))
-    return made
-
-
-def _results(chance: random.Random, calls: Sequence[Data]) -> list[Data]:
-    numbers = [int(made["id"].removeprefix("call")) for made in calls]
-    names = [made["function"]["name"] for made in calls]
-    return [tool(chance.choice(_RESULTS), name, number) for name, number in zip(names, numbers, strict=True)]
-
-
-def random_conversation(chance: random.Random) -> list[Data]:
-    """Return a conversation of 1 to 3 user turns, with calls, results and reasoning."""
-    messages = []
-    opening = chance.randrange(8)
-    if opening < 4:
-        messages.append(system(_text(chance)) if opening else {"role": "developer", "content": _text(chance)})
-    for number in range(chance.randrange(1, 4)):
-        messages.append(user(_content(chance)))
-        for step in range(chance.choice((0, 0, 1, 2))):
-            calls = _calls(chance, 10 * number + step)
-            messages += [_answer(chance, calls=calls), *_results(chance, calls)]
-        messages.append(_answer(chance))
-        if chance.randrange(16) == 0:
-            messages.append(system("Be brief."))
-    return messages if chance.randrange(3) else messages[: chance.randrange(1, len(messages) + 1)]
 
 
 def _renders(*, count: int, turns: int) -> Iterator[Case]:
@@ -246,7 +157,7 @@ def _renders(*, count: int, turns: int) -> Iterator[Case]:
     chosen = [(name, messages) for name, messages in CONVERSATIONS.items() if name not in LARGE]
     generated = [(f"generated {seed}", random_conversation(random.Random(seed))) for seed in range(count)]
     choices = list(itertools.product(TOOL_SETS, (False, True)))
-    for at, (name, messages) in enumerate([*chosen, *_MORE.items(), *generated]):
+    for at, (name, messages) in enumerate([*chosen, *MORE.items(), *generated]):
         for turn in range(turns):
             tools, prompt = choices[(at + 3 * turn) % len(choices)]
             arguments = {"messages": messages, "tools": tools, "add_generation_prompt": prompt}
@@ -291,10 +202,10 @@ def _turns(renderer: ChatRenderer, *, count: int) -> Iterator[Turn]:
     for seed in range(count):
         chance = random.Random(1000 + seed)
         tools = TOOLS if chance.randrange(4) else None
-        calls = _calls(chance, 0) if tools and chance.randrange(3) else []
-        message = _answer(chance, calls=calls or None)
+        calls = random_calls(chance, 0) if tools and chance.randrange(3) else []
+        message = random_answer(chance, calls=calls or None)
         opening: list[Data] = [system("Be brief.")] if chance.randrange(2) else []
-        messages = [*opening, user(_text(chance))]
+        messages = [*opening, user(random_text(chance))]
         try:
             prompt = renderer.render_ids(messages, tools=tools, add_generation_prompt=True)
             rendered = renderer.render([*messages, message], tools=tools)
@@ -359,9 +270,9 @@ def _bridges(renderer: ChatRenderer, *, count: int) -> Iterator[Case]:
     stops = set(renderer.get_stop_token_ids())
     for number, turn in enumerate(_turns(renderer, count=count)):
         chance = random.Random(number)
-        results = _results(chance, turn.calls)
+        results = random_results(chance, turn.calls)
         news = {
-            "user": [user(_text(chance))],
+            "user": [user(random_text(chance))],
             "system": [system("Be brief."), user("Go on.")],
             "assistant": [assistant("No."), user("Go on.")],
             **({"results": results, "results, user": [*results, user("Thanks!")]} if results else {}),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 
 import pytest
 
 from renderers import EMBEDDED, ChatRenderer, create_renderer
 from renderers.base import MODEL_RENDERER_MAP
-from scripts.compare.corpus import SETTINGS, Job, compared_models, jobs, random_conversation, uncovered_switches
+from scripts.compare.corpus import SETTINGS, Job, compared_models, jobs, uncovered_switches
 from scripts.compare.worker import UNKNOWN, run_case
 
 
@@ -54,16 +53,6 @@ def test_a_switch_without_settings_is_uncovered() -> None:
 
 def test_all_settings_belong_to_a_family() -> None:
     assert set(SETTINGS) <= set(MODEL_RENDERER_MAP.values())
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_conversations_are_json_with_a_result_for_every_call(seed: int) -> None:
-    messages = random_conversation(random.Random(seed))
-    assert json.loads(json.dumps(messages)) == messages
-    calls = [call["id"] for message in messages for call in message.get("tool_calls", ())]
-    results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
-    assert results == calls[: len(results)]
-    assert len(calls) - len(results) <= 2
 
 
 def test_every_real_model_is_compared_once(hub: object) -> None:
