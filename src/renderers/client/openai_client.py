@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from renderers.client.completion import Completion
+from renderers.client.completion_checks import read_checked_response
 from renderers.client.context_length import look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
-from renderers.client.sampling import check_prompt
 from renderers.client.streams import read_completion
 
 __all__ = ["OpenAISampler"]
@@ -27,9 +27,7 @@ class OpenAISampler:
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
         """Return the completion of a request."""
         response = await self._post(request, headers)
-        completion = self._engine.read_response(response.content, request)
-        check_prompt(completion, request)
-        return completion
+        return read_checked_response(self._engine, response.content, request)
 
     async def _post(self, request: SampleRequest, headers: Mapping[str, str] | None, **options: Any) -> Any:
         path, body = self._engine.build_request(request)

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from renderers.client.completion import Completion
+from renderers.client.completion_checks import check_completion, reading_errors
 from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.faults import to_overlong
 from renderers.client.sampling import check_prompt
@@ -33,12 +34,15 @@ async def read_completion(
         async for chunk in chunks:
             for data in decoder.feed(chunk):
                 is_open = data != END_OF_STREAM
-                if is_open and (ids := reader.feed(data)):
+                with reading_errors(engine):
+                    ids = reader.feed(data) if is_open else []
+                if ids:
                     yield ids
             if not is_open:
                 await _read_rest(chunks)
                 break
-        completion = reader.close()
+        with reading_errors(engine):
+            completion = check_completion(reader.close())
     except EngineStreamError as error:
         overlong = to_overlong(error, len(request.prompt_ids))
         if overlong is None:

@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
+from renderers.client.completion_checks import read_checked_response, without_views
 from renderers.client.context_length import look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.engines.select import engine_of_server, find_engine
 from renderers.client.faults import retry_delay, to_error
 from renderers.client.response import read_json
-from renderers.client.sampling import build_sample_request, check_prompt
+from renderers.client.sampling import build_sample_request
 from renderers.client.shared_tasks import share_task
 from renderers.client.streams import read_completion
 from renderers.core.inputs import TokenIds
@@ -114,7 +115,7 @@ class InferenceClient:
             cache_salt=cache_salt,
             priority=priority,
         )
-        return await self.sample_request(request, headers)
+        return without_views(await self.sample_request(request, headers))
 
     async def stream(
         self,
@@ -162,15 +163,13 @@ class InferenceClient:
         return self._engine
 
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
-        """Return the completion of a request."""
+        """Return the completion of a request. Large fields may be memoryviews of the response."""
         request = self._with_model(request)
         engine = await self.engine()
         path, body = engine.build_request(request)
         raw = await self._send("POST", path, body, headers, prompt_length=len(request.prompt_ids))
         with self._errors_of_this_package(path):
-            completion = engine.read_response(raw, request)
-            check_prompt(completion, request)
-        return completion
+            return read_checked_response(engine, raw, request)
 
     async def stream_request(
         self, request: SampleRequest, headers: Mapping[str, str] | None
