@@ -36,9 +36,9 @@ class DeltaReader:
         if logprobs is not None:
             parts = joined.setdefault("logprobs", {})
             for name, values in _present(read_object(logprobs, name="choice.logprobs")).items():
-                parts[name] = parts.get(name, []) + read_list(values, name=f"choice.logprobs.{name}")
+                parts.setdefault(name, []).extend(read_list(values, name=f"choice.logprobs.{name}"))
         if isinstance(choice.get("sampling_mask"), list):
-            joined["sampling_mask"] = joined.get("sampling_mask", []) + choice.pop("sampling_mask")
+            joined.setdefault("sampling_mask", []).extend(choice.pop("sampling_mask"))
         joined |= _present(choice)
         return ids
 

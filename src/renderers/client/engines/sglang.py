@@ -106,7 +106,10 @@ class _SglangReader:
             if meta.get(name) is not None:
                 values = read_list(meta[name], name=f"meta_info.{name}")
                 # The first event is both: it has all tokens, and they are new.
-                self._per_token[name] = values if is_cumulative else self._per_token.get(name, []) + values
+                if is_cumulative:
+                    self._per_token[name] = values
+                else:
+                    self._per_token.setdefault(name, []).extend(values)
         new = ids[before:] if is_cumulative else ids
         self._ids += new
         self._last = event
