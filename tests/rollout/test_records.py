@@ -120,7 +120,7 @@ def test_values_that_are_not_json_data_are_an_error(renderer: ChatRenderer, extr
         to_record(rollout)
 
 
-@pytest.mark.parametrize("name", ["prompts", "turns", "rollouts", "options", "count"])
+@pytest.mark.parametrize("name", ["prompts", "turns", "rollouts", "options", "starts"])
 def test_a_record_without_a_part_is_damaged(renderer: ChatRenderer, name: str) -> None:
     record = json.loads(json.dumps(to_record(rollout_of(renderer, TEXTS[0]))))
     del record[name]

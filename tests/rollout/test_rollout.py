@@ -695,6 +695,26 @@ def test_a_fork_does_not_recognise_turns_of_other_forks(renderer: ChatRenderer) 
     assert second.sync([user("Hi"), {"role": "assistant", "content": "A"}, user("And?")]) == Added(False)
 
 
+def test_a_fork_does_not_recognise_turns_that_its_parent_sampled_later(renderer: ChatRenderer, tmp_path: Any) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>", "C<|end|>")
+    abandoned = sample(rollout)
+    rollout.rewind()
+    [fork] = rollout.fork(1)
+    [child] = fork.fork(1)
+    sample(rollout)
+    sample(fork)
+    rollout.save(tmp_path / "rollout.jsonl")
+    loaded = Rollout.load(tmp_path / "rollout.jsonl", renderer)
+    for each in (rollout, loaded):
+        own, its_child = each.forks[0], each.forks[0].forks[0]
+        histories = {text: [user("Hi"), {"role": "assistant", "content": text}, user("And?")] for text in "ABC"}
+        assert [own.sync(histories[text]).is_bridged for text in "ABC"] == [True, False, True]
+        assert [its_child.sync(histories[text]).is_bridged for text in "ABC"] == [True, False, False]
+        its_child.sync(histories["A"])
+        assert [turn.number for turn in its_child.turns] == [abandoned.number]
+    assert child is rollout.forks[0].forks[0]
+
+
 def test_a_stopped_rollout_stays_stopped_until_the_harness_drops_the_turn(renderer: ChatRenderer) -> None:
     rollout, _ = start(renderer, "A long", "B<|end|>", on_length="stop")
     sample(rollout)
@@ -723,6 +743,20 @@ def test_a_rollout_is_pickled_without_its_client(renderer: ChatRenderer) -> None
     restored.client = ScriptedSampler(renderer, ["Green.<|end|>"])
     assert sample(restored).parsed.content == "Green."
     assert len(restored.rows()) == len(rollout.rows()) + 1
+
+
+@pytest.mark.parametrize("experts", [{"data": memoryview(b"AQI="), "shape": [2, 1, 1]}, [[[1]], [[2]]], "AQI="])
+def test_a_rollout_with_routed_experts_is_stored(renderer: ChatRenderer, experts: Any, tmp_path: Any) -> None:
+    rollout, _ = start(renderer, completion(routed_experts=experts))
+    kept = sample(rollout).completion.routed_experts
+    assert kept == ({"data": "AQI=", "shape": [2, 1, 1]} if isinstance(experts, dict) else experts)
+    rollout.save(tmp_path / "rollout.jsonl")
+    for each in (
+        pickle.loads(pickle.dumps(rollout)),
+        copy.deepcopy(rollout),
+        Rollout.load(tmp_path / "rollout.jsonl"),
+    ):
+        assert each.turns[0].completion.routed_experts == kept
 
 
 def test_a_rollout_of_many_turns_is_pickled(renderer: ChatRenderer) -> None:

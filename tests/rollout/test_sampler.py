@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from renderers.client.completion import Completion
@@ -59,9 +61,24 @@ def test_a_checked_completion_shares_no_list_with_the_sampler() -> None:
 
 
 @pytest.mark.parametrize(
+    "logprobs", [np.array([-1.0, -2.0], dtype=np.float32), [np.float32(-1), -2], (-1.0, -2.0), [-1, -2]]
+)
+def test_logprobs_of_other_number_types_are_floats(logprobs: Any) -> None:
+    checked = check_completion(completion(logprobs=logprobs), [1, 2]).logprobs
+    assert checked == [-1.0, -2.0]
+    assert {*map(type, checked)} == {float}
+
+
+@pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
         ({"logprobs": []}, MalformedGenerateResponseError, "has 2 ids and 0 logprobs"),
+        ({"logprobs": [-1.0, None]}, MalformedGenerateResponseError, r"completion.logprobs\[1\] must be a number"),
+        ({"logprobs": [-1.0, "-1.0"]}, MalformedGenerateResponseError, r"completion.logprobs\[1\] must be a number"),
+        ({"logprobs": [math.nan, -1.0]}, MalformedGenerateResponseError, r"completion.logprobs\[0\] must be finite"),
+        ({"logprobs": [-math.inf, -1.0]}, MalformedGenerateResponseError, r"completion.logprobs\[0\] must be finite"),
+        ({"logprobs": [-1.0, 5.0]}, MalformedGenerateResponseError, r"completion.logprobs\[1\] must not be positive"),
+        ({"logprobs": [-1.0, -9999.0]}, MalformedGenerateResponseError, "engines write it for a missing logprob"),
         ({"prompt_ids": [1, 3]}, MalformedGenerateResponseError, "a prompt of 2 ids, which differs from the 2 ids"),
         ({"token_ids": [5, -6]}, TokenIdError, r"completion.token_ids\[1\] is -6"),
         ({"token_ids": [5, "6"]}, TypeError, r"completion.token_ids\[1\] must be an int"),

@@ -12,7 +12,7 @@ from renderers.errors import RolloutError
 from renderers.rollout.files import write_records
 from renderers.rollout.position import Position, RolloutOptions, StopReason
 from renderers.rollout.records import to_record
-from renderers.rollout.rows import RolloutRow, RowValues, Shared, build_rows
+from renderers.rollout.rows import RolloutRow, RowValues, Shared, build_rows, finite_or_none
 from renderers.rollout.trajectory import Branch, Prompt, Trajectory, Turn
 
 
@@ -21,10 +21,6 @@ class RecordedRollout:
 
     forks: list[Self]
     """The rollouts that `fork` has returned."""
-    reward: float | None = None
-    """The reward of the rows of this rollout. Its forks have rewards of their own."""
-    advantage: float | None = None
-    """The advantage of the tokens in the rows of this rollout."""
     extras: dict[str, Any]
     """Values of the caller for the rows of this rollout. They must be JSON data to be saved."""
 
@@ -32,6 +28,8 @@ class RecordedRollout:
         self, options: RolloutOptions, trajectory: Trajectory, position: Position, *, lineage: tuple[int, ...]
     ) -> None:
         self.forks, self.extras = [], {}
+        self._reward: float | None = None
+        self._advantage: float | None = None
         self._options, self._trajectory, self._position = options, trajectory, position
         self._lineage = lineage
         """The numbers of the rollouts that this is a fork of, then its own."""
@@ -48,6 +46,24 @@ class RecordedRollout:
     def number(self) -> int:
         """0, or the number of a fork. `Turn.rollout` is the number of the rollout that sampled the turn."""
         return self._lineage[-1]
+
+    @property
+    def reward(self) -> float | None:
+        """The reward of the rows of this rollout. Its forks have rewards of their own."""
+        return self._reward
+
+    @reward.setter
+    def reward(self, value: float | None) -> None:
+        self._reward = finite_or_none(value, name="reward")
+
+    @property
+    def advantage(self) -> float | None:
+        """The advantage of the tokens in the rows of this rollout."""
+        return self._advantage
+
+    @advantage.setter
+    def advantage(self, value: float | None) -> None:
+        self._advantage = finite_or_none(value, name="advantage")
 
     @property
     def messages(self) -> list[JsonObject]:
@@ -94,8 +110,10 @@ class RecordedRollout:
             extras: More values for each row. The `extras` of a rollout take precedence.
 
         Raises:
-            ValueError: `shared` is neither of these.
+            TypeError: `reward` or `advantage` is not a number.
+            ValueError: One of them is not finite, or `shared` is neither of these.
         """
+        reward, advantage = finite_or_none(reward, name="reward"), finite_or_none(advantage, name="advantage")
         if shared not in get_args(Shared):
             raise ValueError(f"shared must be one of {', '.join(map(repr, get_args(Shared)))}, not {shared!r}")
         rollouts = {rollout.number: rollout for rollout in self.self_and_forks()}

@@ -68,8 +68,8 @@ class _SavedRollout:
     turns: list[_SavedTurn]
     rollouts: list[_SavedState]
     """The rollout itself, then its forks, each after the rollout that it is a fork of."""
-    count: int
-    """The number of rollouts of the trajectory."""
+    starts: list[int]
+    """The number of turns when each rollout of the trajectory began."""
 
 
 def to_record(rollout: RecordedRollout) -> JsonObject:
@@ -98,7 +98,7 @@ def to_record(rollout: RecordedRollout) -> JsonObject:
         "prompts": [_prompt_record(prompt) for prompt in prompts],
         "turns": turns,
         "rollouts": states,
-        "count": trajectory.rollouts,
+        "starts": list(trajectory.starts),
     }
 
 
@@ -116,10 +116,12 @@ def from_record(record: JsonObject, create: Callable[..., R]) -> R:
     turns = [_restore_turn(number, turn, saved.prompts) for number, turn in enumerate(saved.turns)]
     for number, prompt in enumerate(saved.prompts):
         _check_prompt(number, prompt, turns)
-    trajectory = Trajectory(turns, saved.count)
+    trajectory = Trajectory(turns, saved.starts)
     rollouts: dict[int, R] = {}
     for state in saved.rollouts:
         *parents, number = state.lineage
+        for each in state.lineage:
+            _item(saved.starts, each, "rollout")
         position = _restore_position(state.position, saved.prompts, trajectory)
         rollout = create(saved.options, trajectory, position, lineage=(*parents, number))
         rollout._base = None if state.base is None else _item(turns, state.base, "turn").number

@@ -264,8 +264,8 @@ class Rollout(RecordedRollout):
         """
         self._check_idle()
         conversation = copy_messages(messages)
-        own = [turn for turn in self._trajectory.turns if turn.rollout in self._lineage]
-        history = find_history(own, conversation, latest=self.turns)
+        known = self._trajectory.turns_known_to(self._lineage)
+        history = find_history(known, conversation, latest=self.turns)
         if history is None:
             self._position, self._stopped = self._start(conversation), None
             return Added(False)
@@ -338,8 +338,7 @@ class Rollout(RecordedRollout):
         return [self._fork() for _ in range(count)]
 
     def _fork(self) -> Self:
-        lineage = (*self._lineage, self._trajectory.rollouts)
-        self._trajectory.rollouts += 1
+        lineage = (*self._lineage, self._trajectory.start_fork())
         fork = self._create(
             self.renderer, self.client, self._options, self._trajectory, self._position, lineage=lineage
         )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from renderers.client.completion import WeightVersion
+from renderers.core.text import describe_type
 from renderers.rollout.trajectory import Branch
 from renderers.training import RenderedTrainingSample, TrainedTurn
 
@@ -55,6 +57,23 @@ class RowValues:
     reward: float | None = None
     advantage: float | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+def finite_or_none(value: Any, *, name: str) -> float | None:
+    """Return a number, such as one of NumPy or PyTorch, as a float.
+
+    Raises:
+        TypeError: The value is neither None nor a number.
+        ValueError: The number is not finite.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a number or None, not {describe_type(value)}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, not {number}")
+    return number
 
 
 def build_rows(

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from renderers.client.completion import Completion
+from renderers.client.evidence import MISSING_LOGPROB, read_logprob
 from renderers.core.text import describe_type
 from renderers.core.token_ids import as_ids
 from renderers.errors import MalformedGenerateResponseError
@@ -65,11 +66,12 @@ def check_completion(completion: object, prompt_ids: list[int]) -> Completion:
     Raises:
         TypeError: The object is not a completion, or an id is not an int.
         TokenIdError: An id is negative, or above 4,294,967,295.
-        MalformedGenerateResponseError: The number of logprobs is not that of the ids, or the prompt differs.
+        MalformedGenerateResponseError: The number of logprobs is not that of the ids, a logprob is not a finite
+            number or is positive, or the prompt differs.
     """
     if not isinstance(completion, Completion):
         raise TypeError(f"a sampler must return a Completion, not {describe_type(completion)}")
-    ids, logprobs = list(as_ids(completion.token_ids, name="completion.token_ids")), list(completion.logprobs)
+    ids, logprobs = list(as_ids(completion.token_ids, name="completion.token_ids")), _read_logprobs(completion.logprobs)
     if len(logprobs) != len(ids):
         raise MalformedGenerateResponseError(
             f"the completion has {len(ids)} ids and {len(logprobs)} logprobs. Every sampled id needs one."
@@ -79,4 +81,23 @@ def check_completion(completion: object, prompt_ids: list[int]) -> Completion:
             f"the engine returned a prompt of {len(completion.prompt_ids)} ids, which differs from the "
             f"{len(prompt_ids)} ids that were sent"
         )
-    return dataclasses.replace(completion, token_ids=ids, logprobs=logprobs, prompt_ids=None)
+    experts = _without_views(completion.routed_experts)
+    return dataclasses.replace(completion, token_ids=ids, logprobs=logprobs, prompt_ids=None, routed_experts=experts)
+
+
+def _read_logprobs(values: Any) -> list[float]:
+    """Return logprobs, such as those of a list or an array, as floats."""
+    logprobs = values.tolist() if hasattr(values, "tolist") else list(values)
+    if all(type(logprob) is float and MISSING_LOGPROB < logprob <= 0.0 for logprob in logprobs):
+        return logprobs
+    return [
+        read_logprob(logprob.item() if hasattr(logprob, "item") else logprob, name=f"completion.logprobs[{position}]")
+        for position, logprob in enumerate(logprobs)
+    ]
+
+
+def _without_views(value: Any) -> Any:
+    """Return data with the text of memoryviews, which can be neither pickled nor saved."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: str(item, "ascii") if isinstance(item, memoryview) else item for key, item in value.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from renderers.bridging.refusal import BridgeRefusal
@@ -109,8 +109,22 @@ class Trajectory:
     """The sampled turns of a rollout and its forks, in the order in which they were sampled."""
 
     turns: list[Turn] = field(default_factory=list)
-    rollouts: int = 1
-    """The number of rollouts: the first one and all forks."""
+    starts: list[int] = field(default_factory=lambda: [0])
+    """For the first rollout and each fork: the number of turns when it began."""
+
+    def start_fork(self) -> int:
+        """Return the number of a new fork."""
+        self.starts.append(len(self.turns))
+        return len(self.starts) - 1
+
+    def turns_known_to(self, lineage: Sequence[int]) -> list[Turn]:
+        """Return the turns of a rollout, and those that the rollouts that it is a fork of had when it was forked.
+
+        Args:
+            lineage: The numbers of the rollouts that it is a fork of, then its own.
+        """
+        ends = dict(zip(lineage, (*(self.starts[number] for number in lineage[1:]), len(self.turns)), strict=True))
+        return [turn for turn in self.turns if turn.number < ends.get(turn.rollout, 0)]
 
     def path_to(self, turn: int | None) -> list[Turn]:
         """Return the turns up to and including a turn, from the last rendered conversation on. None gives no turns."""
