@@ -46,6 +46,44 @@ def test_a_caller_that_is_cancelled_does_not_cancel_the_others() -> None:
     assert asyncio.run(call()) == 9
 
 
+def test_the_length_is_looked_up_again_some_time_after_a_failed_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    responses: list[Any] = [OSError("refused"), OSError("refused"), {"data": [{"id": "m", "max_model_len": 9}]}]
+
+    async def get_models() -> Any:
+        response = responses.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    def look_up() -> int | None:
+        return asyncio.run(look_up_context_length("http://a", None, get_models))
+
+    assert [look_up(), look_up()] == [None, None]
+    assert len(responses) == 2
+    monkeypatch.setattr(context_length_module, "_RETRY_SECONDS", 0.0)
+    context_length_module._RETRY_TIMES["http://a", None] = 0.0
+    assert [look_up(), look_up(), look_up()] == [None, 9, 9]
+    assert responses == []
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "http://a: the lengths of prompts for the model are not checked, because its context length is unknown: "
+        "OSError: refused"
+    )
+
+
+def test_a_length_that_the_server_does_not_report_is_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context_length_module, "_RETRY_SECONDS", 0.0)
+    responses: list[Any] = [{"data": []}]
+
+    async def get_models() -> Any:
+        return responses.pop(0)
+
+    for _ in range(2):
+        assert asyncio.run(look_up_context_length("http://a", "m", get_models)) is None
+
+
 def test_the_table_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context_length_module, "_KEEP", 3)
 

@@ -72,6 +72,24 @@ def test_a_request_that_may_have_sampled_tokens_is_not_sent_again(error: Excepti
     assert retry_delay(error, 0) is None
 
 
+@pytest.mark.parametrize(
+    ("error", "is_repeated"),
+    [
+        (EngineTimeoutError("late"), True),
+        (EngineDisconnectedError("reset"), True),
+        (EngineConnectionError("refused"), True),
+        (EngineStatusError("broken", status=500), True),
+        (EngineStatusError("starting", status=503), True),
+        (EngineStatusError("unknown", status=404), False),
+        (MalformedGenerateResponseError("no JSON"), False),
+    ],
+)
+def test_a_request_that_does_not_sample_is_sent_again_after_other_failures_too(
+    error: Exception, is_repeated: bool
+) -> None:
+    assert (retry_delay(error, 0, samples=False) is not None) == is_repeated
+
+
 def test_delays_grow_up_to_a_limit() -> None:
     delays = [retry_delay(EngineConnectionError("refused"), attempt) or 0 for attempt in range(20)]
     assert all(0 < delay <= MAX_DELAY for delay in delays)

@@ -224,7 +224,7 @@ def test_generation_goes_on_without_a_context_length(models: Reply, caplog: pyte
     assert [request.method for request in server.requests] == ["GET", "POST", "POST"]
     warnings = [record.getMessage() for record in caplog.records if record.name == "renderers.client"]
     assert len(warnings) == 1
-    assert "prompts for test-model are sent without a check of their lengths" in warnings[0]
+    assert "the lengths of prompts for test-model are not checked" in warnings[0]
     assert context_lengths[f"{server.base_url}/v1/", "test-model"] is None
 
 

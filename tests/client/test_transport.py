@@ -14,6 +14,7 @@ import pytest
 
 from renderers.client import Completion, InferenceClient, generate
 from renderers.client import faults as faults_module
+from renderers.client import transport as transport_module
 from renderers.errors import (
     EngineConnectionError,
     EngineDisconnectedError,
@@ -132,6 +133,33 @@ def test_an_unknown_engine_is_an_error_that_names_the_option() -> None:
     with serve(ScriptedServer([], owned_by="someone")) as server, pytest.raises(EngineError, match="Pass engine="):
         sample(server)
     assert server.samples == []
+
+
+@pytest.mark.parametrize("models", [Reply(status=500), Reply(status=404), Reply(raw=b"<html>"), Reply(reset=True)])
+def test_a_list_of_models_that_cannot_be_read_is_an_error_that_names_the_option(models: Reply) -> None:
+    with serve(ScriptedServer([], models=models)) as server, pytest.raises(EngineError, match="Pass engine=") as caught:
+        sample(server)
+    assert caught.value.url == f"{server.base_url}/v1/models"
+    assert isinstance(caught.value.__cause__, EngineError)
+
+
+def test_without_a_connection_the_engine_is_not_the_reason() -> None:
+    async def call() -> None:
+        async with InferenceClient(f"http://127.0.0.1:{free_port()}", retries=0) as client:
+            await client.sample([1])
+
+    with pytest.raises(EngineConnectionError, match="no connection"):
+        asyncio.run(call())
+
+
+def test_the_list_of_models_has_a_short_timeout_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "_MODELS_TIMEOUT", 0.05)
+    models = Reply(delay=60)
+    with serve(ScriptedServer([Reply([7])], models=models)) as server:
+        with pytest.raises(EngineError, match=r"no response within 0\.05 seconds \(ReadTimeout\)$"):
+            sample(server, timeout=None, retries=1)
+        assert sample(server, engine="vllm", timeout=None).token_ids == [7]
+    assert [request.method for request in server.requests] == ["GET", "GET", "POST"]
 
 
 def test_generate_accepts_an_inference_client() -> None:

@@ -154,7 +154,9 @@ class ScriptedServer:
         path = received.path.partition("?")[0]
         if (received.method, path) == ("GET", "/v1/models"):
             payload = models_response(self._model, self._max_model_len, self._owned_by)
-            return await _send(writer, self._models or Reply(), json.dumps(payload).encode())
+            models = self._models or Reply()
+            await asyncio.sleep(models.delay)
+            return await _send(writer, models, json.dumps(payload).encode())
         name = self._formats.get(path)
         if received.method != "POST" or name is None:
             return await _send(writer, Reply(status=404, message="Not Found"), b"")

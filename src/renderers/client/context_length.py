@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,10 +16,14 @@ __all__ = ["context_lengths", "look_up_context_length"]
 
 _LOG = logging.getLogger("renderers.client")
 _KEEP = 1024
+_RETRY_SECONDS = 10.0
+"""The time after a failed request until the next one. A request before each prompt would delay all of them."""
 
 context_lengths: dict[tuple[str, str | None], int | None] = {}
 """The context length by base URL and model, None if it is unknown: the last `_KEEP` lookups of this process."""
 
+_RETRY_TIMES: dict[tuple[str, str | None], float] = {}
+"""The time of the next request for each length that is unknown because a request failed."""
 _RUNNING: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str | None], asyncio.Task[int | None]]]
 _RUNNING = WeakKeyDictionary()
 
@@ -25,31 +31,44 @@ _RUNNING = WeakKeyDictionary()
 async def look_up_context_length(
     base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]]
 ) -> int | None:
-    """Return the context length of a model in tokens. None if the server does not report it.
+    """Return the context length of a model in tokens. None if the server does not report it, or the request fails.
 
-    Calls that come while a lookup runs wait for it. An unknown length is logged, and is not looked up
-    again.
+    Calls during a lookup wait for it. A length that the server does not report is not looked up again. After a failed
+    request there is another one, but not at once. Both are logged, once for each model.
     """
     key = base_url, model
-    if key in context_lengths:
+    if key in context_lengths and time.monotonic() < _RETRY_TIMES.get(key, math.inf):
         return context_lengths[key]
     running = _RUNNING.setdefault(asyncio.get_running_loop(), {})
     return await share_task(running, key, lambda: _look_up(base_url, model, get_models))
 
 
 async def _look_up(base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]]) -> int | None:
+    key = base_url, model
+    length, reason = None, "/v1/models does not report it"
+    was_logged = key in context_lengths
     try:
-        length = find_context_length(await get_models(), model)
-        reason = "/v1/models does not report it"
+        models = await get_models()
+        _RETRY_TIMES.pop(key, None)
+        length = find_context_length(models, model)
+    except TypeError as error:
+        reason = str(error)
     except Exception as error:
         # Whatever the reason is, an unknown length only means that the engine refuses a prompt that is too long.
-        length = None
         reason = f"{type(error).__name__}: {error}"
-    if length is None:
-        _LOG.warning("%s: prompts for %s are sent without a check of their lengths: %s", base_url, model, reason)
-    while len(context_lengths) >= _KEEP:
-        del context_lengths[next(iter(context_lengths))]
-    context_lengths[base_url, model] = length
+        _RETRY_TIMES[key] = time.monotonic() + _RETRY_SECONDS
+    if length is None and not was_logged:
+        _LOG.warning(
+            "%s: the lengths of prompts for %s are not checked, because its context length is unknown: %s",
+            base_url,
+            model or "the model",
+            reason,
+        )
+    while len(context_lengths) >= _KEEP and key not in context_lengths:
+        oldest = next(iter(context_lengths))
+        del context_lengths[oldest]
+        _RETRY_TIMES.pop(oldest, None)
+    context_lengths[key] = length
     return length
 
 

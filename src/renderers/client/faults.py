@@ -11,7 +11,14 @@ from collections.abc import Mapping
 
 from renderers.client.stream_events import read_server_message
 from renderers.core.text import quote_short
-from renderers.errors import EngineConnectionError, EngineError, EngineStatusError, OverlongPromptError
+from renderers.errors import (
+    EngineConnectionError,
+    EngineDisconnectedError,
+    EngineError,
+    EngineStatusError,
+    EngineTimeoutError,
+    OverlongPromptError,
+)
 
 __all__ = ["MAX_DELAY", "retry_delay", "to_error", "to_overlong"]
 
@@ -51,11 +58,12 @@ def to_overlong(error: EngineError, prompt_length: int | None) -> OverlongPrompt
     return OverlongPromptError(prompt_len=prompt_length, max_prompt_len=int(match[1]))
 
 
-def retry_delay(error: Exception, attempt: int) -> float | None:
+def retry_delay(error: Exception, attempt: int, *, samples: bool = True) -> float | None:
     """Return the seconds to wait before a request is sent again. None if it must not be sent again.
 
     A request is sent again only if nothing was sampled: there was no connection, or the server refused it with status
-    429, or with status 503 and a time to wait. Other failures can come after tokens were sampled.
+    429, or with status 503 and a time to wait. Other failures can come after tokens were sampled. A request that does
+    not sample is sent again after any failure but a status below 500.
     """
     backoff: float = min(_FIRST_DELAY * 2**attempt, MAX_DELAY) * random.uniform(0.5, 1)
     if isinstance(error, EngineConnectionError):
@@ -63,8 +71,9 @@ def retry_delay(error: Exception, attempt: int) -> float | None:
     if isinstance(error, EngineStatusError):
         if error.retry_after is not None and error.status in (429, 503):
             return error.retry_after if error.retry_after <= MAX_DELAY else None
-        return backoff if error.status == 429 else None
-    return None
+        return backoff if error.status == 429 or (error.status >= 500 and not samples) else None
+    is_lost = isinstance(error, EngineTimeoutError | EngineDisconnectedError)
+    return backoff if is_lost and not samples else None
 
 
 def _seconds(value: str | None) -> float | None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
@@ -30,6 +31,8 @@ __all__ = ["InferenceClient"]
 
 _CONNECT_TIMEOUT = 10.0
 _MODELS = "/v1/models"
+_MODELS_TIMEOUT = 10.0
+"""Seconds to wait for the list of models, which a server returns at once."""
 
 
 class InferenceClient:
@@ -71,6 +74,7 @@ class InferenceClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"))
+        self._models_timeout = _MODELS_TIMEOUT if timeout is None else min(timeout, _MODELS_TIMEOUT)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
             headers={**credentials, **(headers or {})},
             timeout=self._httpx.Timeout(timeout, connect=_CONNECT_TIMEOUT, pool=None),
@@ -150,13 +154,22 @@ class InferenceClient:
         return await look_up_context_length(self._root, model or self._model, self._get_models)
 
     async def engine(self) -> InferenceEngine:
-        """Return the engine, which is found out from the server at the first call with `engine="auto"`.
+        """Return the engine, which is detected from the server at the first call with `engine="auto"`.
 
         Raises:
-            EngineError: The server does not name a known engine.
+            EngineConnectionError: There is no connection to the server.
+            EngineError: The server does not list its models, or does not name a known engine.
         """
         if self._engine is None:
-            self._engine = engine_of_server(await self._get_models())
+            try:
+                models = await self._get_models()
+            except EngineConnectionError:
+                raise
+            except EngineError as error:
+                raise EngineError(
+                    f"the engine cannot be detected. Pass engine= to the client. {error}", url=self._root + _MODELS
+                ) from error
+            self._engine = engine_of_server(models)
             if self._engine is None:
                 url = self._root + _MODELS
                 raise EngineError("the models have an unknown owner. Pass engine= to the client.", url=url)
@@ -196,7 +209,9 @@ class InferenceClient:
         return self._models
 
     async def _request_models(self) -> JsonObject:
-        return read_json(await self._send("GET", _MODELS, None, None))
+        raw = await self._send("GET", _MODELS, None, None)
+        with self._errors_of_this_package(_MODELS):
+            return read_json(raw)
 
     async def _send(
         self,
@@ -223,20 +238,25 @@ class InferenceClient:
     ) -> AsyncIterator[httpx.Response]:
         """Send a request until there is a response with a success. Its body is not read yet."""
         self._check_loop()
-        request = self._http.build_request(method, self._root + path, json=body, headers=headers)
-        response = await self._send_again(lambda: self._send_once(request, path, prompt_length))
+        samples = method == "POST"
+        timeout = self._http.timeout if samples else self._models_timeout
+        request = self._http.build_request(method, self._root + path, json=body, headers=headers, timeout=timeout)
+        send = partial(self._send_once, request, path, prompt_length)
+        response = await self._send_with_retries(send, samples=samples)
         try:
             yield response
         finally:
             await response.aclose()
 
-    async def _send_again(self, send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+    async def _send_with_retries(
+        self, send: Callable[[], Awaitable[httpx.Response]], *, samples: bool
+    ) -> httpx.Response:
         attempt = 0
         while True:
             try:
                 return await send()
             except EngineError as error:
-                delay = retry_delay(error, attempt) if attempt < self._retries else None
+                delay = retry_delay(error, attempt, samples=samples) if attempt < self._retries else None
                 if delay is None:
                     if attempt:
                         error.add_note(f"Failed after {attempt + 1} attempts.")
@@ -268,10 +288,10 @@ class InferenceClient:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
         except httpx.TimeoutException as error:
+            seconds = error.request.extensions["timeout"]["read"]
+            advice = "" if path == _MODELS else ". Pass timeout= to the client to wait longer."
             raise EngineTimeoutError(
-                f"no response within {self._http.timeout.read} seconds ({type(error).__name__}). Pass timeout= to the "
-                "client to wait longer.",
-                url=url,
+                f"no response within {seconds} seconds ({type(error).__name__}){advice}", url=url
             ) from error
         except httpx.RequestError as error:
             raise EngineDisconnectedError(
