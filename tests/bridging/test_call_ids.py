@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from renderers import Bridge, create_renderer, load_tokenizer
-from renderers.bridging.call_ids import with_call_ids, with_call_names
+from renderers import Bridge, BridgeReason, BridgeRefusal, create_renderer, load_tokenizer
+from renderers.bridging.call_ids import with_call_ids, with_call_names, with_some_ids
 from renderers.core.completions import CalledTool
 from tests.support.models import HUB_AT_HAND, unpack_hub
 
@@ -49,6 +49,12 @@ def test_messages_of_the_caller_are_unchanged() -> None:
     new = [result()]
     with_call_ids(new, [FIRST])
     assert new == [result()]
+
+
+def test_results_get_some_id_only_if_they_have_none_and_a_call_has_one() -> None:
+    new = [result(), USER, result(tool_call_id="c7")]
+    assert with_some_ids(new, [FIRST]) == [result(tool_call_id=FIRST.id), USER, result(tool_call_id="c7")]
+    assert with_some_ids(new, [CalledTool(None, "search")]) == new
 
 
 def names_of(new: list[dict[str, Any]], *calls: CalledTool) -> list[str | None]:
@@ -146,3 +152,36 @@ def test_a_bridge_matches_a_render_only_if_the_template_writes_the_same_without_
         bridge = renderer.bridge(prompt, completion, [new], tools=TOOLS)
         assert isinstance(bridge, Bridge)
         assert bridge.matches_rerender is expected
+
+
+def kimi_bridge(model: str, thought: str, new: list[dict[str, Any]]) -> tuple[Bridge | BridgeRefusal, str]:
+    """Bridge over a turn that calls `search` and `read`, and return the result and the added text."""
+    unpack_hub()
+    renderer = create_renderer(load_tokenizer(model))
+    prompt = renderer.render_ids([USER], tools=TOOLS, add_generation_prompt=True)
+    calls = "".join(CALL.format(call.id) for call in (FIRST, SECOND))
+    text = f"{thought}<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|><|im_end|>"
+    completion = renderer.tokenizer.encode(text, add_special_tokens=False)
+    bridge = renderer.bridge(prompt, completion, new, tools=TOOLS)
+    if isinstance(bridge, BridgeRefusal):
+        return bridge, ""
+    return bridge, renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
+
+
+@needs_hub
+@pytest.mark.parametrize("new", [[result()], [result(name="nope")], [result(), result(), result()]])
+def test_a_result_of_an_unknown_call_is_refused_if_the_template_writes_ids(new: list[dict[str, Any]]) -> None:
+    bridge, _ = kimi_bridge("moonshotai/Kimi-K2.5", "Hm.</think>", new)
+    assert isinstance(bridge, BridgeRefusal)
+    assert bridge.reason is BridgeReason.SUFFIX_VARIES
+    assert "Set tool_call_id." in bridge.detail
+
+
+@needs_hub
+def test_a_template_that_numbers_results_gives_them_the_ids_of_the_calls_in_order() -> None:
+    """The template of Kimi K2 reads neither names nor ids, so a render of the conversation has the same ids."""
+    new = [result(name="read", tool_call_id=SECOND.id), result(name="search", tool_call_id=FIRST.id)]
+    bridge, added = kimi_bridge("moonshotai/Kimi-K2-Instruct", "", new)
+    assert isinstance(bridge, Bridge)
+    assert bridge.matches_rerender
+    assert added.index(f"read<|im_middle|>## Return of {FIRST.id}") < added.index(f"## Return of {SECOND.id}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from renderers.bridging.call_ids import with_call_names
+from renderers.bridging.call_ids import with_call_names, with_some_ids
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
@@ -127,12 +127,15 @@ class Extension:
         if not first.begins_with_stop and not self._keeps_last_token(first.text):
             detail = "the completion ends with text, and its last token would be another one with the text after it"
             return _no_stop_token(detail)
+        if not self._writes_alike(first.followed, with_some_ids(self.new, state.calls)):
+            detail = "the template writes the ids of calls, and the call of a result without tool_call_id is unknown"
+            return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}", hint="Set tool_call_id.")
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
         ids, tokens = self._join_tokens(first)
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
-        complete = complete and self._writes_given(first.followed)
+        complete = complete and self._writes_alike(first.followed, self.given)
         before, texts = len(self.prior.prompt) + len(self.prior.completion), self.context.tokenizer.vocab.token_texts
 
         def matches() -> bool:
@@ -142,11 +145,11 @@ class Extension:
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
 
-    def _writes_given(self, followed: RenderedTurn) -> bool:
-        """Return True if the template writes the messages of the caller as it writes those with all ids."""
-        if self.given == self.new:
+    def _writes_alike(self, followed: RenderedTurn, others: Sequence[JsonObject]) -> bool:
+        """Return True if the template writes other messages as it writes the new ones, which have all known ids."""
+        if others == self.new:
             return True
-        messages = [*followed.rendered.messages[: followed.message + 1], *self.given]
+        messages = [*followed.rendered.messages[: followed.message + 1], *others]
         try:
             return self.context.render_actual(messages, turn=followed.message).trace.text == followed.trace.text
         except REJECTIONS:

@@ -38,6 +38,23 @@ def with_call_names(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> l
     return _fill_in(new, calls, "name", [call.name for call in calls])
 
 
+def with_some_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> list[JsonObject]:
+    """Return new messages, with the id of any call in each result that has none.
+
+    They show whether a template reads the ids that are missing.
+
+    >>> with_some_ids([{"role": "tool", "content": "Sunny"}], [CalledTool("c1", "search"), CalledTool("c2", "weather")])
+    [{'role': 'tool', 'content': 'Sunny', 'tool_call_id': 'c1'}]
+    """
+    some = next((call.id for call in calls if call.id), None)
+    return [
+        {**message, "tool_call_id": some}
+        if some and message["role"] == "tool" and not message.get("tool_call_id")
+        else message
+        for message in new
+    ]
+
+
 def _fill_in(
     new: Sequence[JsonObject], calls: Sequence[CalledTool], field: str, values: Sequence[str | None]
 ) -> list[JsonObject]:
