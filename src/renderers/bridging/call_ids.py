@@ -46,10 +46,10 @@ def with_some_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> lis
     >>> with_some_ids([{"role": "tool", "content": "Sunny"}], [CalledTool("c1", "search"), CalledTool("c2", "weather")])
     [{'role': 'tool', 'content': 'Sunny', 'tool_call_id': 'c1'}]
     """
-    some = next((call.id for call in calls if call.id), None)
+    call_id = next((call.id for call in calls if call.id), None)
     return [
-        {**message, "tool_call_id": some}
-        if some and message["role"] == "tool" and not message.get("tool_call_id")
+        {**message, "tool_call_id": call_id}
+        if call_id and message["role"] == "tool" and not message.get("tool_call_id")
         else message
         for message in new
     ]
