@@ -119,6 +119,20 @@ def test_a_file_stays_as_it_was_if_writing_fails(line: str, tmp_path: Path) -> N
     with pytest.raises(TypeError):
         write_records(path, [{"a": 1}, {"a": object()}])
     assert path.read_text(encoding="utf-8") == line
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_files_of_several_writers_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "rollouts.jsonl"
+
+    def records() -> Iterator[dict[str, Any]]:
+        yield {"a": 1}
+        write_records(path, [{"b": 1}])
+        yield {"a": 2}
+
+    write_records(path, records())
+    assert path.read_text(encoding="utf-8") == '{"a":1}\n{"a":2}\n'
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_an_empty_file_has_no_rollouts(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_a_message_that_a_harness_normalised_is_the_sampled_one(changes: dict[st
         {"tool_calls": []},
         {"tool_calls": call({"query": "sky"})},
         {"tool_calls": call("no JSON")},
+        {"tool_calls": call({"query": "sky", "limit": "3"})},
         {"tool_calls": call({"limit": 3, "query": "sky"}, name="find")},
         {"tool_calls": [*CALLS, *CALLS]},
     ],
@@ -67,6 +68,13 @@ def test_a_call_without_arguments_is_equal_in_all_its_forms() -> None:
     arguments: list[Any] = [{}, "{}", "", None]
     forms = [{"role": "assistant", "content": "", "tool_calls": call(form)} for form in arguments]
     assert all(is_same_message(forms[0], form) for form in forms)
+
+
+def test_numbers_and_booleans_of_arguments_differ() -> None:
+    one, true = ({"role": "assistant", "content": "", "tool_calls": call({"n": value})} for value in (1, True))
+    assert not is_same_message(one, true)
+    assert not is_same_message(one, {**one, "tool_calls": call('{"n": true}')})
+    assert is_same_message(one, {**one, "tool_calls": call('{"n": 1.0}')})
 
 
 def test_other_messages_must_be_equal() -> None:

@@ -113,7 +113,9 @@ def test_a_refused_bridge_opens_a_branch_with_the_rendered_conversation(renderer
     assert added.refusal is not None
     assert added.refusal.reason is BridgeReason.REASONING_OPEN
     assert rollout.prompt_ids == renderer.render_ids(rollout.messages, add_generation_prompt=True)
+    assert list(rollout.turns) == [first]
     second = sample(rollout)
+    assert list(rollout.turns) == [first, second]
     assert [branch.turns for branch in rollout.branches] == [(first,), (second,)]
     assert [branch.refusal for branch in rollout.branches] == [None, added.refusal]
     rows = rollout.rows()
@@ -298,6 +300,20 @@ def test_a_turn_that_was_cut_off_can_end_the_rollout(renderer: ChatRenderer, rea
     assert len(sampler.requests) == 1
 
 
+def test_a_stopped_rollout_records_no_turn_and_has_no_parameters(renderer: ChatRenderer) -> None:
+    full, _ = start(renderer, max_total_tokens=1)
+    cut, _ = start(renderer, "A long", on_length="stop")
+    sample(cut)
+    cut.add([user("Go on.")])
+    for rollout, reason in ((full, "max_total_tokens"), (cut, "length")):
+        turns = rollout.turns
+        with pytest.raises(RolloutError, match=rf"the rollout has stopped \({reason}\), so it takes no more turns"):
+            rollout.record(completion())
+        with pytest.raises(RolloutError, match=rf"the rollout has stopped \({reason}\), so it takes no more turns"):
+            _ = rollout.sampling_params
+        assert rollout.turns == turns
+
+
 @pytest.mark.parametrize("options", [{"on_length": "drop"}, {"max_total_tokens": 0}, {"max_total_tokens": True}])
 def test_invalid_options_are_rejected(renderer: ChatRenderer, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be"):
@@ -405,13 +421,18 @@ def test_a_turn_needs_messages_before_the_next_one(renderer: ChatRenderer) -> No
         sample(rollout)
 
 
-def test_a_client_is_an_object_or_a_function(renderer: ChatRenderer) -> None:
+def test_a_client_is_an_object_or_a_function(renderer: ChatRenderer, tmp_path: Any) -> None:
     sampler = ScriptedSampler(renderer, ["A<|end|>"])
     rollout = Rollout(renderer, sampler.sample, [user("Hi")])
     assert sample(rollout).parsed.content == "A"
     wrong: Any = 3
     with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
-        sample(Rollout(renderer, wrong, [user("Hi")]))
+        Rollout(renderer, wrong, [user("Hi")])
+    with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
+        rollout.client = wrong
+    rollout.save(tmp_path / "rollout.jsonl")
+    with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
+        Rollout.load(tmp_path / "rollout.jsonl", renderer, wrong)
     with pytest.raises(RolloutError, match="has no client"):
         sample(Rollout(renderer, None, [user("Hi")]))
 

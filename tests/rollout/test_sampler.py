@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from renderers.client import SyncInferenceClient
 from renderers.client.completion import Completion
 from renderers.errors import MalformedGenerateResponseError, TokenIdError
-from renderers.rollout.sampler import Sampler, as_sample_function, check_completion, sample_from
+from renderers.rollout.sampler import Sampler, as_sample_function, check_client, check_reply, sample_from
 
 
 def completion(**changes: Any) -> Completion:
@@ -52,9 +53,18 @@ def test_a_synchronous_client_is_an_error() -> None:
         asyncio.run(sample_from(synchronous, [1, 2], {}))
 
 
+def test_a_client_of_this_package_that_is_synchronous_is_rejected_before_it_samples() -> None:
+    with SyncInferenceClient("http://localhost:9") as client:
+        for wrong in (client, client.sample):
+            with pytest.raises(TypeError, match="a SyncInferenceClient cannot sample for"):
+                check_client(wrong)  # type: ignore[type-var]
+    assert check_client(None) is None
+    assert check_client(sample) is sample
+
+
 def test_a_checked_completion_shares_no_list_with_the_sampler() -> None:
     given = completion(prompt_ids=[1, 2])
-    checked = check_completion(given, [1, 2])
+    checked = check_reply(given, [1, 2])
     given.token_ids.clear()
     given.logprobs.clear()
     assert checked == completion()
@@ -64,7 +74,7 @@ def test_a_checked_completion_shares_no_list_with_the_sampler() -> None:
     "logprobs", [np.array([-1.0, -2.0], dtype=np.float32), [np.float32(-1), -2], (-1.0, -2.0), [-1, -2]]
 )
 def test_logprobs_of_other_number_types_are_floats(logprobs: Any) -> None:
-    checked = check_completion(completion(logprobs=logprobs), [1, 2]).logprobs
+    checked = check_reply(completion(logprobs=logprobs), [1, 2]).logprobs
     assert checked == [-1.0, -2.0]
     assert {*map(type, checked)} == {float}
 
@@ -72,7 +82,7 @@ def test_logprobs_of_other_number_types_are_floats(logprobs: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"logprobs": []}, MalformedGenerateResponseError, "has 2 ids and 0 logprobs"),
+        ({"logprobs": []}, MalformedGenerateResponseError, r"token count \(2\) does not match logprob count \(0\)"),
         ({"logprobs": [-1.0, None]}, MalformedGenerateResponseError, r"completion.logprobs\[1\] must be a number"),
         ({"logprobs": [-1.0, "-1.0"]}, MalformedGenerateResponseError, r"completion.logprobs\[1\] must be a number"),
         ({"logprobs": [math.nan, -1.0]}, MalformedGenerateResponseError, r"completion.logprobs\[0\] must be finite"),
@@ -88,9 +98,9 @@ def test_a_completion_that_cannot_be_used_is_an_error(
     changes: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text):
-        check_completion(completion(**changes), [1, 2])
+        check_reply(completion(**changes), [1, 2])
 
 
 def test_an_object_of_another_type_is_an_error() -> None:
     with pytest.raises(TypeError, match="a sampler must return a Completion, not"):
-        check_completion({"token_ids": [5]}, [1, 2])
+        check_reply({"token_ids": [5]}, [1, 2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -15,11 +16,16 @@ from renderers.rollout.records import FORMAT, VERSION, R, from_record
 def write_records(path: str | os.PathLike[str], records: Iterable[JsonObject]) -> None:
     """Write records to a file, which is replaced only when all of them are written."""
     target = Path(path)
-    partial = target.with_name(f"{target.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        for record in records:
-            file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
-    partial.replace(target)
+    # Other processes may write to the same path.
+    partial = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
+    try:
+        with partial.open("x", encoding="utf-8") as file:
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read_rollouts(path: str | os.PathLike[str], create: Callable[..., R]) -> Iterator[R]:

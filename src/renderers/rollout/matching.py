@@ -118,7 +118,7 @@ def is_same_message(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) ->
     >>> is_same_message({"role": "assistant", "content": "Hi\\n"}, {"role": "assistant", "content": "Hi"})
     True
     """
-    if recorded is replayed or recorded == replayed:
+    if recorded is replayed:
         return True
     if recorded.get("role") != replayed.get("role"):
         return False
@@ -155,11 +155,16 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     return [(function.get("name"), _arguments(function.get("arguments"))) for function in functions]
 
 
-def _arguments(arguments: Any) -> Any:
-    """Return the arguments of a call as an object; unchanged if they are not the JSON of one."""
-    if not isinstance(arguments, str):
-        return {} if arguments is None else arguments
+def _arguments(arguments: Any) -> str:
+    """Return the arguments of a call as JSON text with sorted keys. Python objects would make 1 equal to true."""
+    text = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
     try:
-        return json.loads(arguments or "{}")
+        return json.dumps(json.loads(text or "{}", parse_float=_number), sort_keys=True)
     except ValueError:
-        return arguments
+        return text
+
+
+def _number(text: str) -> int | float:
+    """Return an int for a number such as 1.0, which is written as 1 in JavaScript."""
+    number = float(text)
+    return int(number) if number.is_integer() else number

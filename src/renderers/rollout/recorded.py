@@ -34,7 +34,7 @@ class RecordedRollout:
         self._lineage = lineage
         """The numbers of the rollouts that this is a fork of, then its own."""
         self._stopped: StopReason | None = None
-        self._base = self.turns[-1].number if lineage[:-1] and self.turns else None
+        self._base = self._branch_turns[-1].number if lineage[:-1] and self._branch_turns else None
         """The last turn before a fork began. None if there is none, or if this is not a fork."""
         self._is_sampling = False
 
@@ -73,7 +73,12 @@ class RecordedRollout:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The sampled turns of the current branch, in order."""
+        """The sampled turns of the conversation, in order, with those before a refused bridge."""
+        turn, prompt = self._position.turn, self._position.prompt
+        return tuple(self._trajectory.conversation_to(prompt.follows if turn is None else turn.number))
+
+    @property
+    def _branch_turns(self) -> tuple[Turn, ...]:
         turn, prompt = self._position.turn, self._position.prompt
         return tuple(self._trajectory.path_to(prompt.parent if turn is None else turn.number))
 

@@ -23,7 +23,7 @@ from renderers.rollout.matching import find_history, with_recorded_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
-from renderers.rollout.sampler import SampleFunction, Sampler, check_completion, sample_from
+from renderers.rollout.sampler import SampleFunction, Sampler, check_client, check_reply, sample_from
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 
 
@@ -49,8 +49,6 @@ class Rollout(RecordedRollout):
 
     renderer: Renderer | None
     """The renderer. None if the rollout was loaded without one."""
-    client: Sampler | SampleFunction | None
-    """The inference client. None in copies and pickles."""
 
     def __init__(
         self,
@@ -81,6 +79,7 @@ class Rollout(RecordedRollout):
 
         Raises:
             MessageError, TemplateError, ...: As `renderer.render_ids`.
+            TypeError: The client cannot sample, or is synchronous.
             ValueError: `max_total_tokens` or `on_length` is invalid.
         """
         if on_length not in get_args(OnLength):
@@ -123,9 +122,18 @@ class Rollout(RecordedRollout):
                 "Pass a renderer of the same model."
             )
         rollout = object.__new__(cls)
-        rollout.renderer, rollout.client = renderer, client
+        rollout.renderer, rollout._client = renderer, client
         RecordedRollout.__init__(rollout, options, trajectory, position, lineage=lineage)
         return rollout
+
+    @property
+    def client(self) -> Sampler | SampleFunction | None:
+        """The inference client. None in copies and pickles."""
+        return self._client
+
+    @client.setter
+    def client(self, client: Sampler | SampleFunction | None) -> None:
+        self._client = check_client(client)
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -135,8 +143,14 @@ class Rollout(RecordedRollout):
 
     @property
     def sampling_params(self) -> dict[str, Any]:
-        """The sampling parameters of the next turn, with the stop tokens and the limit of `max_total_tokens`."""
-        return self._options.sampling_params_for(len(self.prompt_ids), {})
+        """The sampling parameters of the next turn, with the stop tokens and the limit of `max_total_tokens`.
+
+        Raises:
+            RolloutError: The rollout has stopped.
+        """
+        length = len(self.prompt_ids)
+        self._check_not_stopped()
+        return self._options.sampling_params_for(length, {})
 
     # ==================
     # Sampling
@@ -179,14 +193,16 @@ class Rollout(RecordedRollout):
         """Append a turn that was sampled from `prompt_ids` elsewhere, such as by a synchronous client.
 
         Raises:
-            RolloutError: The last turn has no messages after it, or `generate` is running.
+            RolloutError: The rollout has stopped, the last turn has no messages after it, or `generate` is running.
             MalformedGenerateResponseError: A sampled id has no logprob, or the completion is for another prompt.
         """
+        self._check_idle()
+        self._position = self._rendered(self._position)
+        self._check_not_stopped()
         self._check_open()
         with self._sampling():
-            self._position = self._rendered(self._position)
             ids = _ids_of(self._position)
-            completion = check_completion(completion, ids)
+            completion = check_reply(completion, ids)
             return self._append(completion, self._parse(ids, completion))
 
     def _parse(self, prompt_ids: list[int], completion: Completion) -> ParsedResponse:
@@ -216,6 +232,13 @@ class Rollout(RecordedRollout):
             yield
         finally:
             self._is_sampling = False
+
+    def _check_not_stopped(self) -> None:
+        if self.stop_reason is not None:
+            raise RolloutError(
+                f"the rollout has stopped ({self.stop_reason}), so it takes no more turns. Check stop_reason before "
+                "you sample."
+            )
 
     def _check_open(self) -> None:
         self._check_idle()
@@ -265,7 +288,7 @@ class Rollout(RecordedRollout):
         self._check_idle()
         conversation = copy_messages(messages)
         known = self._trajectory.turns_known_to(self._lineage)
-        history = find_history(known, conversation, latest=self.turns)
+        history = find_history(known, conversation, latest=self._branch_turns)
         if history is None:
             self._position, self._stopped = self._start(conversation), None
             return Added(False)
@@ -367,15 +390,16 @@ class Rollout(RecordedRollout):
         Raises:
             RolloutFileError: The file is cut off, or is not a file of rollouts, or has several. Names the line.
             RolloutError: The renderer is for another model: it has other stop tokens.
+            TypeError: The client cannot sample, or is synchronous.
             OSError: The file cannot be read.
         """
-        rollouts = list(read_rollouts(path, functools.partial(cls._create, renderer, client)))
+        rollouts = list(read_rollouts(path, functools.partial(cls._create, renderer, check_client(client))))
         if len(rollouts) != 1:
             raise RolloutFileError(f"{os.fspath(path)} has {len(rollouts)} rollouts: use load_rollouts")
         return rollouts[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "client": None}
+        return {**super().__getstate__(), "_client": None}
 
 
 def _ids_of(position: Position) -> list[int]:

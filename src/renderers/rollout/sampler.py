@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from renderers.client.completion import Completion
-from renderers.client.evidence import MISSING_LOGPROB, read_logprob
+from renderers.client.completion_checks import check_completion, without_views
+from renderers.client.sync import SyncInferenceClient
 from renderers.core.text import describe_type
-from renderers.core.token_ids import as_ids
 from renderers.errors import MalformedGenerateResponseError
 
 
@@ -26,6 +26,9 @@ class Sampler(Protocol):
 
     @property
     def sample(self) -> SampleFunction: ...
+
+
+C = TypeVar("C", bound="Sampler | SampleFunction | None")
 
 
 def as_sample_function(client: Sampler | SampleFunction) -> SampleFunction:
@@ -44,6 +47,22 @@ def as_sample_function(client: Sampler | SampleFunction) -> SampleFunction:
     )
 
 
+def check_client(client: C) -> C:
+    """Return a client that can sample for `Rollout.generate`, or None.
+
+    Raises:
+        TypeError: The client cannot sample, or is a `SyncInferenceClient`.
+    """
+    if isinstance(client, SyncInferenceClient) or isinstance(getattr(client, "__self__", None), SyncInferenceClient):
+        raise TypeError(
+            "a SyncInferenceClient cannot sample for Rollout.generate. Pass client=None and its completions to "
+            "Rollout.record, or use an InferenceClient."
+        )
+    if client is not None:
+        as_sample_function(client)
+    return client
+
+
 async def sample_from(
     client: Sampler | SampleFunction, prompt_ids: list[int], sampling_params: Mapping[str, Any]
 ) -> Completion:
@@ -51,53 +70,26 @@ async def sample_from(
 
     Raises:
         TypeError: The client cannot sample, or is synchronous.
-        MalformedGenerateResponseError: As `check_completion`.
+        MalformedGenerateResponseError: As `check_reply`.
         Exception: The errors of the client.
     """
     response: object = as_sample_function(client)(prompt_ids, sampling_params=sampling_params)
     if not inspect.isawaitable(response):
         raise TypeError("the client is synchronous. Pass its completions to Rollout.record.")
-    return check_completion(await response, prompt_ids)
+    return check_reply(await response, prompt_ids)
 
 
-def check_completion(completion: object, prompt_ids: list[int]) -> Completion:
+def check_reply(completion: object, prompt_ids: list[int]) -> Completion:
     """Return a copy of a completion, without the prompt that the engine returned: it must be the one that was sent.
 
     Raises:
-        TypeError: The object is not a completion, or an id is not an int.
-        TokenIdError: An id is negative, or above 4,294,967,295.
-        MalformedGenerateResponseError: The number of logprobs is not that of the ids, a logprob is not a finite
-            number or is positive, or the prompt differs.
+        TypeError, TokenIdError, MalformedGenerateResponseError: As `check_completion` of the client.
+        MalformedGenerateResponseError: The prompt differs.
     """
-    if not isinstance(completion, Completion):
-        raise TypeError(f"a sampler must return a Completion, not {describe_type(completion)}")
-    ids, logprobs = list(as_ids(completion.token_ids, name="completion.token_ids")), _read_logprobs(completion.logprobs)
-    if len(logprobs) != len(ids):
+    checked = without_views(check_completion(completion))
+    if checked.prompt_ids is not None and checked.prompt_ids != prompt_ids:
         raise MalformedGenerateResponseError(
-            f"the completion has {len(ids)} ids and {len(logprobs)} logprobs. Every sampled id needs one."
-        )
-    if completion.prompt_ids is not None and completion.prompt_ids != prompt_ids:
-        raise MalformedGenerateResponseError(
-            f"the engine returned a prompt of {len(completion.prompt_ids)} ids, which differs from the "
+            f"the engine returned a prompt of {len(checked.prompt_ids)} ids, which differs from the "
             f"{len(prompt_ids)} ids that were sent"
         )
-    experts = _without_views(completion.routed_experts)
-    return dataclasses.replace(completion, token_ids=ids, logprobs=logprobs, prompt_ids=None, routed_experts=experts)
-
-
-def _read_logprobs(values: Any) -> list[float]:
-    """Return logprobs, such as those of a list or an array, as floats."""
-    logprobs = values.tolist() if hasattr(values, "tolist") else list(values)
-    if all(type(logprob) is float and MISSING_LOGPROB < logprob <= 0.0 for logprob in logprobs):
-        return logprobs
-    return [
-        read_logprob(logprob.item() if hasattr(logprob, "item") else logprob, name=f"completion.logprobs[{position}]")
-        for position, logprob in enumerate(logprobs)
-    ]
-
-
-def _without_views(value: Any) -> Any:
-    """Return data with the text of memoryviews, which can be neither pickled nor saved."""
-    if not isinstance(value, Mapping):
-        return value
-    return {key: str(item, "ascii") if isinstance(item, memoryview) else item for key, item in value.items()}
+    return dataclasses.replace(checked, prompt_ids=None)

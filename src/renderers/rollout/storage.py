@@ -10,7 +10,7 @@ from renderers.core.protocols import Renderer
 from renderers.rollout.files import read_rollouts, write_records
 from renderers.rollout.records import to_record
 from renderers.rollout.rollout import Rollout
-from renderers.rollout.sampler import SampleFunction, Sampler
+from renderers.rollout.sampler import SampleFunction, Sampler, check_client
 
 
 def save_rollouts(rollouts: Iterable[Rollout], path: str | os.PathLike[str]) -> None:
@@ -31,6 +31,7 @@ def load_rollouts(
     Raises:
         RolloutFileError: The file is cut off, or is not a file of rollouts. Names the line.
         RolloutError: The renderer is for another model: it has other stop tokens.
+        TypeError: The client cannot sample, or is synchronous.
         OSError: The file cannot be read.
     """
-    return list(read_rollouts(path, functools.partial(Rollout._create, renderer, client)))
+    return list(read_rollouts(path, functools.partial(Rollout._create, renderer, check_client(client))))

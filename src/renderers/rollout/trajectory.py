@@ -134,6 +134,14 @@ class Trajectory:
             turn = path[-1].prompt.parent
         return path[::-1]
 
+    def conversation_to(self, turn: int | None) -> list[Turn]:
+        """Return the turns up to and including a turn, with those of the branches that it continues."""
+        path: list[Turn] = []
+        while turn is not None:
+            path.append(self.turns[turn])
+            turn = path[-1].prompt.follows
+        return path[::-1]
+
     def turn_before(self, prompt: Prompt, count: int) -> Turn | None:
         """Return the turn of the conversation that is `count` turns before a prompt; None if there are fewer."""
         number = prompt.follows
