@@ -14,7 +14,7 @@ from renderers.client import generate
 from tests.engine.clients import CLIENTS, ClientKind, connect
 from tests.engine.evidence import assert_logprobs_match, wait_until_idle
 from tests.engine.server import EngineServer
-from tests.engine.turns import ANSWER, CALL, FREE, QUESTION, REGEX, RESULT, SCRIPT, Turn
+from tests.engine.turns import ANSWER, CALL, ENDLESS, FREE, QUESTION, REGEX, RESULT, SCRIPT, Turn
 from tests.support.conversations import TOOLS, user
 
 Result = dict[str, Any]
@@ -157,8 +157,7 @@ def test_a_cancelled_request_leaves_the_server_usable(
     async def cancel() -> None:
         async with connect(kind, server) as client:
             before = len(server.prompts())
-            endless = Turn(params={"max_tokens": 3000, "ignore_eos": True})
-            task = asyncio.create_task(run_turns(client, server, renderer, [endless]))
+            task = asyncio.create_task(run_turns(client, server, renderer, [ENDLESS]))
             while len(server.prompts()) == before:
                 await asyncio.sleep(0.1)
             task.cancel()

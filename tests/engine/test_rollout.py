@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,15 @@ from renderers.client import InferenceClient
 from renderers.rollout import Rollout, RolloutRow
 from tests.engine.evidence import assert_logprobs_match, wait_until_idle
 from tests.engine.server import EngineServer
-from tests.engine.turns import ANSWER, CALL, FREE, QUESTION, REGEX, RESULT, SCRIPT, Turn
+from tests.engine.turns import ANSWER, CALL, ENDLESS, FREE, QUESTION, REGEX, RESULT, SCRIPT, Turn
 from tests.support.conversations import TOOLS
+
+
+@asynccontextmanager
+async def open_rollout(server: EngineServer, renderer: ChatRenderer) -> AsyncIterator[Rollout]:
+    """Start a rollout with a client, which the end of the block closes."""
+    async with InferenceClient(server.url, model=server.model) as client:
+        yield Rollout(renderer, client, [QUESTION], tools=TOOLS)
 
 
 async def sample_turns(rollout: Rollout, renderer: ChatRenderer, turns: tuple[Turn, ...]) -> None:
@@ -56,8 +65,7 @@ def test_the_rows_of_a_rollout_have_the_ids_and_logprobs_of_the_engine(
     turns: tuple[Turn, ...], server: EngineServer, renderer: ChatRenderer, record_property: Any, tmp_path: Path
 ) -> None:
     async def run() -> Rollout:
-        async with InferenceClient(server.url, model=server.model) as client:
-            rollout = Rollout(renderer, client, [QUESTION], tools=TOOLS)
+        async with open_rollout(server, renderer) as rollout:
             await sample_turns(rollout, renderer, turns)
             return rollout
 
@@ -76,8 +84,7 @@ def test_forks_at_the_same_time_share_the_turns_before_them(
     server: EngineServer, renderer: ChatRenderer, record_property: Any
 ) -> None:
     async def run() -> Rollout:
-        async with InferenceClient(server.url, model=server.model) as client:
-            rollout = Rollout(renderer, client, [QUESTION], tools=TOOLS)
+        async with open_rollout(server, renderer) as rollout:
             await sample_turns(rollout, renderer, (CALL,))
             rollout.add([RESULT])
             await asyncio.gather(*(sample_turns(fork, renderer, (FREE, ANSWER)) for fork in rollout.fork(8)))
@@ -98,13 +105,11 @@ def test_a_cancelled_turn_leaves_the_rollout_and_the_server_usable(
     server: EngineServer, renderer: ChatRenderer
 ) -> None:
     async def run() -> Rollout:
-        async with InferenceClient(server.url, model=server.model) as client:
-            rollout = Rollout(renderer, client, [QUESTION], tools=TOOLS)
+        async with open_rollout(server, renderer) as rollout:
             await sample_turns(rollout, renderer, (CALL,))
             rollout.add([RESULT])
             before = len(server.prompts())
-            endless = rollout.generate(sampling_params={"max_tokens": 3000, "ignore_eos": True})
-            task = asyncio.create_task(endless)
+            task = asyncio.create_task(rollout.generate(sampling_params=ENDLESS.params))
             while len(server.prompts()) == before:
                 await asyncio.sleep(0.1)
             task.cancel()

@@ -13,6 +13,7 @@ __all__ = [
     "BROKEN_CALL",
     "CALL",
     "CUT_CALL",
+    "ENDLESS",
     "FREE",
     "QUESTION",
     "REGEX",
@@ -65,7 +66,8 @@ BROKEN_CALL = Turn(
 CUT_CALL = Turn(text=CALL.text, dropped=6)
 ANSWER = Turn(text="<think>\nIt rains.\n</think>\n\nRain, 7 °C.<|im_end|>")
 SCRIPT = (CALL, BROKEN_CALL, CUT_CALL, CALL, ANSWER)
-FREE = Turn(params={"max_tokens": 40, "temperature": 1.0})
+FREE = Turn(params={"max_tokens": 40, "min_tokens": 40, "temperature": 1.0})
+ENDLESS = Turn(params={"max_tokens": 3000, "ignore_eos": True})
 REGEX = Turn(
     params={
         "max_tokens": 200,
