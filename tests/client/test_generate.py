@@ -261,7 +261,7 @@ def test_errors_of_the_openai_client_pass_unchanged(reply: Reply, kind: type[Exc
         (Reply([7], choice={"token_ids": [True]}), r"choice\.token_ids\[0\] must be a token id, not True"),
         (Reply([7], choice={"token_ids": "7"}), r"choice\.token_ids must be an array, not a str"),
         (Reply([7], choice={"finish_reason": 3}), r"choice\.finish_reason must be a string"),
-        (Reply([7], payload={"choices": []}), "choices must have one entry, and has 0"),
+        (Reply([7], payload={"choices": []}), "choices must have one entry, not 0"),
         (Reply([7], payload={"prompt_token_ids": [1, 2]}), "the engine changed the prompt"),
         (Reply(raw=b'{"choices": ['), "the response must be JSON"),
         (Reply(raw=b"[" * 100_000), "the response must be JSON"),

@@ -121,7 +121,7 @@ def test_a_refusal_of_vllm_is_an_error_with_its_words(exchange: Exchange) -> Non
     ("name", "text"),
     [
         ("generate no logprobs", "choice.logprobs must be an object, not None"),
-        ("generate several choices", "choices must have one entry, and has 2"),
+        ("generate several choices", "choices must have one entry, not 2"),
     ],
 )
 def test_a_response_without_evidence_is_refused(engine: str, name: str, text: str) -> None:

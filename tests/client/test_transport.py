@@ -189,6 +189,7 @@ FAULTS_IN_A_BODY: list[tuple[Reply, type[EngineError], str]] = [
     (Reply([7], cut_after=20, reset=True), EngineDisconnectedError, "the connection was lost"),
     (Reply([7, 8], [-0.5]), MalformedGenerateResponseError, "does not match logprob count"),
     (Reply(raw=b"{"), MalformedGenerateResponseError, "the response must be JSON"),
+    (Reply(headers={"Content-Encoding": "gzip"}), MalformedGenerateResponseError, "not have its Content-Encoding"),
 ]
 FAULTS_IN_A_STREAM: list[tuple[Reply, type[EngineError], str]] = [
     (Reply([7, 8, 9], events=1), EngineStreamError, "the stream ended after 2 tokens, before the completion did"),
@@ -271,6 +272,12 @@ def test_a_refused_request_is_sent_again(refusal: Reply) -> None:
     with serve(ScriptedServer([refusal, refusal, Reply([7])])) as server:
         assert sample(server, engine="vllm", retries=2).token_ids == [7]
     assert len(server.samples) == 3
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, True, None])
+def test_a_number_of_retries_must_be_an_int_from_0_on(retries: Any) -> None:
+    with pytest.raises(ValueError, match=f"retries must be an int from 0 on, not {retries}"):
+        InferenceClient("http://localhost:8000", retries=retries)
 
 
 def test_retries_are_limited() -> None:
@@ -412,7 +419,7 @@ def test_a_stream_that_is_left_closes_its_connection() -> None:
 
 
 def test_an_address_without_a_scheme_is_an_error() -> None:
-    with pytest.raises(ValueError, match="base_url must start with http:// or https://, and is 'localhost:8000'"):
+    with pytest.raises(ValueError, match="base_url must start with http:// or https://, not 'localhost:8000'"):
         InferenceClient("localhost:8000")
 
 

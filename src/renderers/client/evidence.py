@@ -84,7 +84,7 @@ def read_candidate_logprob(value: Any, *, name: str) -> float:
     if not math.isfinite(value):
         raise MalformedGenerateResponseError(f"{name} must be finite, not {value}")
     if value > 1e-4:
-        raise MalformedGenerateResponseError(f"{name} must not be positive, and is {value}")
+        raise MalformedGenerateResponseError(f"{name} must not be positive, but is {value}")
     return float(value)
 
 

@@ -44,7 +44,7 @@ async def generate(
 
     `client` is an `InferenceClient`, or an `AsyncOpenAI` client of a vLLM server, which is used for its address, its
     connections and its retries. With `prompt_ids` nothing is rendered: they are the prompt, and `multi_modal_data` and
-    `prompt_attribution` belong to it. `sampling_params` have the names of vLLM. The stop tokens of the renderer are
+    `prompt_attribution` belong to it. `sampling_params` use vLLM's names. The stop tokens of the renderer are
     added. With `logprobs=k`, the result has the k most probable tokens of each position.
 
     A prompt that is longer than `max_prompt_len`, by default the context length that the server reports, is not sent.

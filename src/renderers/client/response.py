@@ -30,7 +30,7 @@ def read_json(raw: bytes | str) -> JsonObject:
     except (ValueError, RecursionError) as error:
         start = bytes(raw[:200]).decode("utf-8", "replace") if isinstance(raw, bytes) else raw[:200]
         raise MalformedGenerateResponseError(
-            f"the response must be JSON, and is {quote_short(start)} ({len(raw)} bytes): {error}"
+            f"the response must be JSON, not {quote_short(start)} ({len(raw)} bytes): {error}"
         ) from error
     return read_object(payload, name="the response")
 
@@ -95,5 +95,5 @@ def read_choice(payload: JsonObject) -> JsonObject:
     """
     choices: list[Any] = read_list(payload.get("choices"), name="choices")
     if len(choices) != 1:
-        raise MalformedGenerateResponseError(f"choices must have one entry, and has {len(choices)}")
+        raise MalformedGenerateResponseError(f"choices must have one entry, not {len(choices)}")
     return read_object(choices[0], name="choices[0]")

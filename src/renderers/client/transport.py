@@ -22,7 +22,13 @@ from renderers.client.streams import read_completion
 from renderers.core.inputs import TokenIds
 from renderers.core.jsontypes import JsonObject
 from renderers.core.token_ids import as_ids
-from renderers.errors import EngineConnectionError, EngineDisconnectedError, EngineError, EngineTimeoutError
+from renderers.errors import (
+    EngineConnectionError,
+    EngineDisconnectedError,
+    EngineError,
+    EngineTimeoutError,
+    MalformedGenerateResponseError,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -49,7 +55,8 @@ class InferenceClient:
 
     Raises:
         ImportError: httpx is not installed.
-        ValueError: The address is not an HTTP address, or there is no such engine.
+        TypeError: The engine lacks a method of `InferenceEngine`, or is a class.
+        ValueError: The address is not an HTTP address, there is no such engine, or `retries` is negative.
     """
 
     def __init__(
@@ -64,7 +71,9 @@ class InferenceClient:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url must start with http:// or https://, and is {base_url!r}")
+            raise ValueError(f"base_url must start with http:// or https://, not {base_url!r}")
+        if type(retries) is not int or retries < 0:
+            raise ValueError(f"retries must be an int from 0 on, not {retries!r}")
         self._root = base_url.rstrip("/").removesuffix("/v1")
         self._engine = None if engine == "auto" else find_engine(engine)
         self._model = model
@@ -74,7 +83,8 @@ class InferenceClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"))
-        self._models_timeout = _MODELS_TIMEOUT if timeout is None else min(timeout, _MODELS_TIMEOUT)
+        limit = _MODELS_TIMEOUT if timeout is None else min(timeout, _MODELS_TIMEOUT)
+        self._models_timeout = self._httpx.Timeout(limit, connect=_CONNECT_TIMEOUT, pool=None)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
             headers={**credentials, **(headers or {})},
             timeout=self._httpx.Timeout(timeout, connect=_CONNECT_TIMEOUT, pool=None),
@@ -106,7 +116,7 @@ class InferenceClient:
         priority: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Completion:
-        """Sample one completion of a prompt. `sampling_params` have the names of vLLM.
+        """Sample one completion of a prompt. `sampling_params` use vLLM's names.
 
         Raises:
             OverlongPromptError: The server refused the prompt because of its length.
@@ -285,7 +295,7 @@ class InferenceClient:
             error.url = url
             error.add_note(f"The response is from {url}.")
             raise
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
         except httpx.TimeoutException as error:
             seconds = error.request.extensions["timeout"]["read"]
@@ -293,6 +303,12 @@ class InferenceClient:
             raise EngineTimeoutError(
                 f"no response within {seconds} seconds ({type(error).__name__}){advice}", url=url
             ) from error
+        except httpx.DecodingError as error:
+            malformed = MalformedGenerateResponseError(
+                f"{url}: the response does not have its Content-Encoding: {_reason(error)}"
+            )
+            malformed.url = url
+            raise malformed from error
         except httpx.RequestError as error:
             raise EngineDisconnectedError(
                 f"the connection was lost after the request was sent: {_reason(error)}", url=url

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from renderers.client.engines.select import ENGINES, engine_of_server, find_engine
+from renderers.client.engines.vllm import VllmEngine
 
 
 def test_an_engine_is_found_by_name_and_passed_as_an_object() -> None:
@@ -21,8 +22,13 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_another_object_is_an_error() -> None:
-    with pytest.raises(TypeError, match="must have the methods of InferenceEngine, and is an int"):
+    with pytest.raises(TypeError, match="must have the methods of InferenceEngine, unlike an int"):
         find_engine(3)  # type: ignore[arg-type]
+
+
+def test_a_class_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"must be an object, not a class\. Pass VllmEngine\(\)"):
+        find_engine(VllmEngine)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

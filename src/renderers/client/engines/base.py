@@ -19,7 +19,7 @@ class SampleRequest:
     prompt_ids: list[int]
     model: str | None = None
     sampling_params: Mapping[str, Any] = field(default_factory=dict)
-    """In the names of vLLM: `max_tokens`, `temperature`, `stop_token_ids`. Without `logprobs` and `n`."""
+    """With vLLM's names: `max_tokens`, `temperature`, `stop_token_ids`. Without `logprobs` and `n`."""
     top_logprobs: int = 0
     """The number of most probable tokens to return for each position."""
     cache_salt: str | None = None

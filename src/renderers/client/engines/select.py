@@ -21,7 +21,7 @@ def find_engine(engine: str | InferenceEngine) -> InferenceEngine:
     """Return an engine by its name, or an object that is one.
 
     Raises:
-        TypeError: The object lacks a method of `InferenceEngine`.
+        TypeError: The object lacks a method of `InferenceEngine`, or is a class.
         ValueError: There is no engine of that name.
 
     >>> find_engine("vllm").name
@@ -32,8 +32,10 @@ def find_engine(engine: str | InferenceEngine) -> InferenceEngine:
             names = ", ".join(map(repr, ("auto", *ENGINES)))
             raise ValueError(f"engine must be one of {names} or an InferenceEngine, not {engine!r}")
         return ENGINES[engine]
+    if isinstance(engine, type):
+        raise TypeError(f"engine must be an object, not a class. Pass {engine.__name__}().")
     if not isinstance(engine, InferenceEngine):
-        raise TypeError(f"engine must have the methods of InferenceEngine, and is {describe_type(engine)}")
+        raise TypeError(f"engine must have the methods of InferenceEngine, unlike {describe_type(engine)}")
     return engine
 
 
