@@ -63,7 +63,7 @@ def retry_delay(error: Exception, attempt: int, *, samples: bool = True) -> floa
 
     A request is sent again only if nothing was sampled: there was no connection, or the server refused it with status
     429, or with status 503 and a time to wait. Other failures can come after tokens were sampled. A request that does
-    not sample is sent again after any failure except a status below 500.
+    not sample is also sent again after a time-out, a lost connection, and a status from 500 on.
     """
     backoff: float = min(_FIRST_DELAY * 2**attempt, MAX_DELAY) * random.uniform(0.5, 1)
     if isinstance(error, EngineConnectionError):

@@ -10,7 +10,7 @@ from renderers.client.completion import Completion
 from renderers.client.engines.vllm import VllmEngine
 from renderers.client.offload import LONG_COMPLETION, maybe_offload, offload_long_work
 from renderers.client.openai_client import OpenAISampler
-from renderers.client.turns import Sampler, Turn, to_result
+from renderers.client.turns import RequestSender, TurnRequest, to_result
 from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
@@ -59,8 +59,8 @@ async def generate(
         ValueError: The renderer does not support tools, or a sampling parameter is invalid.
         NotImplementedError: `process_multimodal` is False, and the renderer does not support it.
     """
-    turn = Turn(
-        sampler=_sampler_of(client),
+    turn = TurnRequest(
+        sender=_sender_of(client),
         renderer=renderer,
         messages=_reusable(messages),
         model=model,
@@ -75,7 +75,7 @@ async def generate(
         process_multimodal=process_multimodal,
     )
     prepared = await turn.prepare()
-    completion = await turn.sampler.sample_request(prepared.request, extra_headers)
+    completion = await turn.sender.sample_request(prepared.request, extra_headers)
     ids, prompt = completion.token_ids, completion.prompt_ids or prepared.request.prompt_ids
     parsed = await offload_long_work(
         renderer,
@@ -107,8 +107,8 @@ def stream(
     """
     if not hasattr(renderer, "parser"):
         raise TypeError(f"{type(renderer).__name__} has no method parser, which a stream needs. Use generate.")
-    turn = Turn(
-        sampler=_sampler_of(client),
+    turn = TurnRequest(
+        sender=_sender_of(client),
         renderer=renderer,
         messages=_reusable(messages),
         model=model,
@@ -132,7 +132,7 @@ class TurnStream:
     `async with` block closes the connection, so that the engine stops sampling.
     """
 
-    def __init__(self, turn: Turn, headers: Mapping[str, str] | None) -> None:
+    def __init__(self, turn: TurnRequest, headers: Mapping[str, str] | None) -> None:
         self._events = self._run(turn, headers)
         self._result: dict[str, Any] | None = None
 
@@ -164,12 +164,12 @@ class TurnStream:
             raise EngineStreamError("the stream failed or was closed before its end, so it has no result")
         return self._result
 
-    async def _run(self, turn: Turn, headers: Mapping[str, str] | None) -> AsyncGenerator[ParseEvent, None]:
+    async def _run(self, turn: TurnRequest, headers: Mapping[str, str] | None) -> AsyncGenerator[ParseEvent, None]:
         prepared = await turn.prepare(stream=True)
         renderer: Any = turn.renderer
         prompt_ids = prepared.request.prompt_ids
         parser = await maybe_offload(renderer, lambda: renderer.parser(tools=turn.tools, prompt_ids=prompt_ids))
-        async with contextlib.aclosing(turn.sampler.stream_request(prepared.request, headers)) as items:
+        async with contextlib.aclosing(turn.sender.stream_request(prepared.request, headers)) as items:
             async for item in items:
                 if isinstance(item, Completion):
                     parsed = parser.close()
@@ -181,15 +181,15 @@ class TurnStream:
                         yield event
 
 
-def _sampler_of(client: Any) -> Sampler:
+def _sender_of(client: Any) -> RequestSender:
     """Return a client of this package as it is, and an adapter for one of the OpenAI SDK.
 
     Raises:
         TypeError: The client is neither, or is not asynchronous.
     """
     if hasattr(client, "sample_request"):
-        sampler: Sampler = client
-        return sampler
+        sender: RequestSender = client
+        return sender
     is_synchronous = any(base.__name__ == "SyncAPIClient" for base in type(client).__mro__)
     if is_synchronous or not hasattr(client, "post"):
         raise TypeError(f"client must be an InferenceClient or an AsyncOpenAI client, not {describe_type(client)}")

@@ -18,10 +18,10 @@ from renderers.core.token_ids import as_ids
 from renderers.core.tokens import MultiModalData, RenderedTokens
 from renderers.errors import OverlongPromptError
 
-__all__ = ["PreparedTurn", "Sampler", "Turn", "to_result"]
+__all__ = ["PreparedTurn", "RequestSender", "TurnRequest", "to_result"]
 
 
-class Sampler(Protocol):
+class RequestSender(Protocol):
     """Sends requests to an engine."""
 
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion: ...
@@ -48,10 +48,10 @@ class _Prompt(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class TurnRequest:
     """The arguments of `generate`."""
 
-    sampler: Sampler
+    sender: RequestSender
     renderer: Renderer
     messages: Iterable[MessageLike]
     model: str | None
@@ -105,7 +105,7 @@ class Turn:
     async def _check_length(self, prompt_ids: list[int]) -> None:
         longest = self.max_prompt_len
         if longest is None:
-            longest = await self.sampler.context_length(self.model)
+            longest = await self.sender.context_length(self.model)
         if longest is not None and len(prompt_ids) > longest:
             raise OverlongPromptError(prompt_len=len(prompt_ids), max_prompt_len=longest)
 
