@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 
 import pytest
 
+from benchmarks.rollouts import load_table
 from renderers import EXAMPLE_MODEL, create_renderer
 from renderers.client import InferenceClient
+from renderers.core.text import align_columns
 from tests.support.rollout_load import LoadReport, ReplyTable, run_load, wrong_tokens
 from tests.support.scripted_sampler import encode
 from tests.support.scripted_server import ScriptedServer
@@ -41,4 +44,4 @@ def test_256_rollouts_of_8_turns_have_no_wrong_token() -> None:
     sent = Counter(tuple(body["token_ids"]) for body in server.samples)
     assert sent == Counter(tuple(row.token_ids[: turn.start]) for row in rows for turn in row.turns)
     assert len(rows) > 256, "no bridge was refused"
-    assert report.longest_stall > 0
+    sys.stdout.write("\n".join(align_columns(load_table(report))) + "\n")

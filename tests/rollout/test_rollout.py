@@ -136,7 +136,7 @@ def test_an_assistant_message_of_the_caller_opens_a_branch(renderer: ChatRendere
 def test_messages_can_be_added_one_at_a_time(renderer: ChatRenderer) -> None:
     rollout, _ = start(renderer, "Yes.<|end|>")
     sample(rollout)
-    together = copy.copy(rollout)
+    together = copy.deepcopy(rollout)
     together.add([user("A"), user("B")])
     assert rollout.add([user("A")]) == rollout.add([user("B")]) == Added(True)
     assert rollout.prompt_ids == together.prompt_ids
@@ -668,7 +668,7 @@ def test_a_harness_that_changes_a_turn_opens_a_branch(renderer: ChatRenderer, ch
     rollout, _ = start(renderer, "Blue.<|end|>", "Red.<|end|>")
     sample(rollout)
     conversation = [user("Hi"), changed, user("And?")]
-    assert rollout.sync(conversation) == Added(False)
+    assert rollout.sync(conversation) == Added(False, edited=1)
     assert rollout.prompt_ids == renderer.render_ids(conversation, add_generation_prompt=True)
     sample(rollout)
     assert len(rollout.branches) == 2
@@ -680,7 +680,7 @@ def test_a_harness_that_changes_a_result_opens_a_branch_after_the_last_equal_tur
     rollout.add([RESULT])
     sample(rollout)
     history = [*rollout.messages[:2], {**RESULT, "content": "red"}]
-    assert rollout.sync(history) == Added(True)
+    assert rollout.sync(history) == Added(True, edited=2)
     sample(rollout)
     assert [branch.turns[0] for branch in rollout.branches] == [first, first]
     assert [branch.shared_turns for branch in rollout.branches] == [0, 1]
@@ -695,7 +695,7 @@ def test_a_harness_can_return_to_an_abandoned_branch(renderer: ChatRenderer) -> 
     history = rollout.messages
     rollout.sync([user("Another question")])
     sample(rollout)
-    assert rollout.sync([*history, user("More?")]) == Added(True)
+    assert rollout.sync([*history, user("More?")]) == Added(True, edited=0)
     assert rollout.turns[-1] is old
     sample(rollout)
     assert [len(branch.turns) for branch in rollout.branches] == [1, 3]
@@ -713,7 +713,7 @@ def test_a_fork_does_not_recognise_turns_of_other_forks(renderer: ChatRenderer) 
     first, second = rollout.fork(2)
     sample(first)
     sample(second)
-    assert second.sync([user("Hi"), {"role": "assistant", "content": "A"}, user("And?")]) == Added(False)
+    assert second.sync([user("Hi"), {"role": "assistant", "content": "A"}, user("And?")]) == Added(False, edited=1)
 
 
 def test_a_fork_does_not_recognise_turns_that_its_parent_sampled_later(renderer: ChatRenderer, tmp_path: Any) -> None:
@@ -778,6 +778,17 @@ def test_a_rollout_with_routed_experts_is_stored(renderer: ChatRenderer, experts
         Rollout.load(tmp_path / "rollout.jsonl"),
     ):
         assert each.turns[0].completion.routed_experts == kept
+
+
+def test_a_copy_shares_nothing_with_the_rollout(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    sample(rollout)
+    with pytest.raises(TypeError, match=r"cannot be copied with copy\.copy\. Use copy\.deepcopy, or fork"):
+        copy.copy(rollout)
+    copied = copy.deepcopy(rollout)
+    copied.add([user("And?")])
+    copied.record(completion())
+    assert (len(rollout.turns), len(rollout._trajectory.turns)) == (1, 1)
 
 
 def test_a_rollout_of_many_turns_is_pickled(renderer: ChatRenderer) -> None:

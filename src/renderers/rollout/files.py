@@ -32,7 +32,8 @@ def read_rollouts(path: str | os.PathLike[str], create: Callable[..., R]) -> Ite
     """Yield the rollouts of a file. `create` makes a rollout from the arguments of `RecordedRollout`.
 
     Raises:
-        RolloutFileError: The file is cut off, is not a file of rollouts, or has another version. Names the line.
+        RolloutFileError: The file is cut off within a line, is not a file of rollouts, or has another version. Names
+            the line.
     """
     with Path(path).open(encoding="utf-8") as file:
         try:

@@ -84,6 +84,15 @@ def with_recorded_ids(messages: Sequence[JsonObject], recorded: Sequence[JsonObj
     return [_with_recorded_ids(message, ours, ids) for message, ours in pairs]
 
 
+def find_edit(messages: Sequence[JsonObject], recorded: Sequence[JsonObject]) -> int | None:
+    """Return the index of the first message that differs from the recorded one; None if none does."""
+    ids: dict[Any, Any] = {}
+    for index, (message, ours) in enumerate(zip(messages, recorded, strict=False)):
+        if not is_same_message(ours, _with_recorded_ids(message, ours, ids)):
+            return index
+    return None
+
+
 def _with_recorded_ids(message: JsonObject, recorded: Mapping[str, Any], ids: dict[Any, Any]) -> JsonObject:
     """Return a message with the recorded ids of its calls, or of the call that it is the result of.
 

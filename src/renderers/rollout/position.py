@@ -23,6 +23,8 @@ class Added(NamedTuple):
     """True if their tokens were appended. False if the conversation is rendered again, as a new branch."""
     refusal: BridgeRefusal | None = None
     """The reason why it is rendered again. None if there was no bridge, or if the renderer gives no reason."""
+    edited: int | None = None
+    """The index of the first message of a synced history that differs from the rollout. None if none differs."""
 
 
 class Position(NamedTuple):

@@ -195,5 +195,9 @@ class RecordedRollout:
         if self._is_sampling:
             raise RolloutError("generate is still running. Wait for it, or call fork first to sample several turns.")
 
+    def __copy__(self) -> Self:
+        # A shallow copy would add its turns to the trajectory of this rollout.
+        raise TypeError("a rollout cannot be copied with copy.copy. Use copy.deepcopy, or fork to share its turns.")
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_is_sampling": False}

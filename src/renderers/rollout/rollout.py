@@ -19,7 +19,7 @@ from renderers.core.messages import normalise_tools
 from renderers.core.protocols import Renderer
 from renderers.errors import RolloutError, RolloutFileError
 from renderers.rollout.files import read_rollouts
-from renderers.rollout.matching import find_history, with_recorded_ids
+from renderers.rollout.matching import find_edit, find_history, with_recorded_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
@@ -279,7 +279,8 @@ class Rollout(RecordedRollout):
         Messages are compared with the sampled turns. An assistant message that differs from a sampled one only by
         normalisation is recognised: trimmed text, missing reasoning, another layout of JSON arguments, other ids of
         calls. Its tokens are kept, and the messages after the last recognised turn are added to it as in `add`. If
-        there is none, the conversation is rendered and a new branch begins.
+        there is none, the conversation is rendered and a new branch begins. `edited` of the result is the index of the
+        first message that differs from the rollout.
 
         Raises:
             MessageError, TemplateError, ...: As `add`.
@@ -289,9 +290,10 @@ class Rollout(RecordedRollout):
         conversation = copy_messages(messages)
         known = self._trajectory.turns_known_to(self._lineage)
         history = find_history(known, conversation, latest=self._branch_turns)
+        edited = find_edit(conversation, self._messages_at(self._position))
         if history is None:
             self._position, self._stopped = self._start(conversation), None
-            return Added(False)
+            return Added(False, edited=edited)
         turn = history.turn
         position = self._after(turn)
         conversation = with_recorded_ids(conversation, self._messages_at(position))
@@ -301,7 +303,7 @@ class Rollout(RecordedRollout):
         else:
             self._position, added = position, Added(True)
         self._stopped = self._options.stop_reason_after(turn)
-        return added
+        return added._replace(edited=edited)
 
     def _extend(
         self, position: Position, new: Sequence[JsonObject], conversation: Callable[[], Sequence[JsonObject]]

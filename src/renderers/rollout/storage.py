@@ -29,7 +29,7 @@ def load_rollouts(
     """Read the rollouts of a file, as `Rollout.load` reads one.
 
     Raises:
-        RolloutFileError: The file is cut off, or is not a file of rollouts. Names the line.
+        RolloutFileError: The file is cut off within a line, or is not a file of rollouts. Names the line.
         RolloutError: The renderer is for another model: it has other stop tokens.
         TypeError: The client cannot sample, or is synchronous.
         OSError: The file cannot be read.
