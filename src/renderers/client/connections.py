@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -26,6 +27,8 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         self._certificates = httpx.create_ssl_context() if encrypted else False
         self._idle: deque[tuple[float, httpx.AsyncHTTPTransport]] = deque()
         self._is_closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request. The connection is kept when the response is closed."""
@@ -42,19 +45,36 @@ class SeparateConnections(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close all connections. Those in use are closed when their responses are."""
         self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
         while self._idle:
             await self._idle.popleft()[1].aclose()
 
     async def keep(self, transport: httpx.AsyncHTTPTransport) -> None:
-        """Keep a transport for the next request, and close those that were not used for a while."""
+        """Keep a transport for the next request, or close it if there is none in time."""
         if self._is_closed:
             await transport.aclose()
             return
-        now = time.monotonic()
-        self._idle.append((now, transport))
+        self._idle.append((time.monotonic(), transport))
+        self._start_timer()
+
+    def _start_timer(self) -> None:
+        """Close unused connections when the oldest one has been unused for `_KEEP_ALIVE` seconds."""
+        if self._timer is None and self._idle and not self._is_closed:
+            delay = self._idle[0][0] + _KEEP_ALIVE - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(max(delay, 0.0), self._start_closing)
+
+    def _start_closing(self) -> None:
+        self._timer = None
+        # The event loop keeps only a weak reference to a task.
+        self._closing = asyncio.ensure_future(self._close_unused())
+
+    async def _close_unused(self) -> None:
+        oldest = time.monotonic() - _KEEP_ALIVE
         # Other requests can take connections while one is closed.
-        while self._idle and self._idle[0][0] < now - _KEEP_ALIVE:
+        while self._idle and self._idle[0][0] <= oldest:
             await self._idle.popleft()[1].aclose()
+        self._start_timer()
 
     def _new_transport(self) -> httpx.AsyncHTTPTransport:
         return httpx.AsyncHTTPTransport(verify=self._certificates, limits=httpx.Limits(keepalive_expiry=_KEEP_ALIVE))
