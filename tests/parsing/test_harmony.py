@@ -187,3 +187,9 @@ def test_messages_of_one_field_are_joined_and_remain_apart_in_the_parts(gpt_oss:
     assert parsed.content == "Wait.\nYes"
     contents = [part for part in parsed.parts if part.region == "content"]
     assert [gpt_oss.tokenizer.decode(ids[part.start : part.end]) for part in contents] == ["Wait.", "Yes"]
+
+
+def test_long_whitespace_in_place_of_a_header_takes_linear_time(gpt_oss: ChatRenderer) -> None:
+    text = "<|channel|>analysis<|message|>Hm<|end|>Hi<|end|>" + (" " * 1000 + "x<|end|>") * 200
+    ids = gpt_oss.tokenizer.encode(text, add_special_tokens=False)
+    assert gpt_oss.parse_response(ids).content == "Hi"

@@ -249,6 +249,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (hermes('{"name": "a"}\n{"name": "b"}'), [("a", {}, OK), ("b", {}, OK)]),
         (hermes('[{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]'), [("a", {}, OK), ("b", {"x": 1}, OK)]),
         (hermes('```json\n{"name": "a"}\n```'), [("a", {}, OK)]),
+        (hermes('{"name": "a", "id": "1", "type": "function", "index": 0}'), [("a", {}, OK)]),
+        # The arguments are under another key, which may be a mistake for any of several.
+        (hermes('{"name": "a", "args": {"x": 1}}'), [("a", None, MALFORMED)]),
+        (hermes('{"name": "a", "x": 1}'), [("a", None, MALFORMED)]),
+        (hermes('{"args": {"x": 1}}'), [(None, {}, MISSING)]),
         (hermes('{"name": "functions.search"}'), [("search", {}, OK)]),
         (hermes('{"name": "functions.search:1"}'), [("search", {}, OK)]),
         (hermes('{"name": "search:a"}'), [("search:a", {}, OK)]),
@@ -440,6 +445,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi('functions.a:0<|tool_call_argument_begin|>{"x": 1, "x": 2}'), [("a", {"x": 2}, OK)]),
         (kimi(" functions.a.b:12 <|tool_call_argument_begin|> {} "), [("a.b", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
+        (kimi("web.search:0<|tool_call_argument_begin|>{}"), [("web.search", {}, OK)]),
+        (kimi("functions.a:b:0<|tool_call_argument_begin|>{}"), [("a:b", {}, OK)]),
         (kimi("a<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
     ],
     "kimi_k3": [
@@ -466,6 +473,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (inkling('{"args":{"x":1}}'), [("a", {"x": 1}, OK)]),
         (inkling('{"name":"b"}'), [("b", {}, OK)]),
         (inkling("{}"), [("a", {}, OK)]),
+        (inkling('{"x":1}'), [("a", None, MALFORMED)]),
         (inkling("[]"), [(None, None, MISSING)]),
         (inkling('{"name":"b","args":{"x":'), [("b", '{"x":', INVALID)]),
         (inkling("x"), [("a", None, INVALID)]),

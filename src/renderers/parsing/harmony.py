@@ -25,7 +25,7 @@ _AFTER_CALL = Field(skipped_because("after the stop token"))
 _CONTENT_CHANNELS = frozenset({"commentary", "final"})
 _CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = re.compile(re.escape(START) + r"(\w+)")
-_HEADER_CONTINUATION = re.compile(r"\s*(?:assistant)?\s*(?:to=\S+)?\s*")
+_HEADER_CONTINUATION = re.compile(r"\s*+(?:assistant)?\s*+(?:to=\S++)?\s*+")
 
 
 class _Markers:

@@ -18,6 +18,8 @@ MALFORMED, MISSING_NAME = ToolCallParseStatus.MALFORMED_STRUCTURE, ToolCallParse
 
 NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
 """The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
+_BESIDE_ARGUMENTS = frozenset({*NAMES, *IDS, "type", "index"})
+"""The keys of an object that describes a call without arguments."""
 
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
@@ -216,11 +218,14 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
     """Return the call that a JSON object with a name and arguments describes.
 
     `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
-    first key that is present counts.
+    first key that is present counts. Without such a key, any other member may be an argument, so the call is malformed.
     """
     if not isinstance(value, dict):
         return failed_call(MISSING_NAME)
     present = [key for key in arguments if key in value]
+    name = name_of(value)
+    if not present and name is not None and value.keys() - _BESIDE_ARGUMENTS:
+        return failed_call(MALFORMED, name)
     if not present:
         parsed = _NO_ARGUMENTS
     elif isinstance(value[present[0]], dict):
@@ -228,7 +233,7 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
     else:
         parsed = read_arguments(member_text(text, present[0]))
     call_id = first_member(value, IDS)
-    return named_call(name_of(value), *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
+    return named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
 
 
 def read_json_call(payload: Payload) -> ParsedToolCall:

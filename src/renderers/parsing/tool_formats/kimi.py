@@ -4,8 +4,9 @@
     <|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Rome"}<|tool_call_end|>
     <|tool_calls_section_end|>
 
-(Line breaks are for readability only.) Used by Kimi K2 and K2.5. The name is the part of the id between its first dot
-and its colon. Models also write the markers of the section in the singular: `<|tool_call_section_begin|>`.
+(Line breaks are for readability only.) Used by Kimi K2 and K2.5. The name is the id without the namespace `functions.`
+and without the index after its last colon. Models also write the markers of the section in the singular:
+`<|tool_call_section_begin|>`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _OTHER_SECTION = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"
 _CALL = "<|tool_call_begin|>", "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
+_NAMESPACE = "functions."
 
 
 def _read(payload: Payload) -> ParsedToolCall:
@@ -37,8 +39,8 @@ def _read(payload: Payload) -> ParsedToolCall:
 
 
 def _name_in(call_id: str) -> str:
-    name = call_id.partition(":")[0]
-    return name.partition(".")[2] or name
+    before, _, index = call_id.rpartition(":")
+    return (before if index.isdecimal() else call_id).removeprefix(_NAMESPACE)
 
 
 def _read_head(payload: Payload) -> CallHead:
