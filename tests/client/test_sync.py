@@ -48,6 +48,15 @@ def test_a_stream_can_be_left_early() -> None:
             turn.result()
 
 
+def test_a_closed_client_closes_its_streams(caplog: pytest.LogCaptureFixture) -> None:
+    with client_of(Reply(encode("Hello!<|end|>"), event_delay=0.02)) as client:
+        turn = client.stream(renderer=RENDERER, messages=HI)
+        next(turn)
+        client.close()
+        turn.close()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
 def test_errors_are_those_of_the_asynchronous_client() -> None:
     with (
         client_of(Reply(status=400, message="no")) as client,

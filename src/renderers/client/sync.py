@@ -7,6 +7,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Self, TypedDict, TypeVar, Unpack
+from weakref import WeakSet
 
 from renderers.client.completion import Completion
 from renderers.client.engines.base import InferenceEngine
@@ -76,6 +77,7 @@ class SyncInferenceClient:
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._is_closed = False
+        self._turns: WeakSet[TurnStream] = WeakSet()
         self._thread = threading.Thread(target=self._run_loop, name="renderers.client", daemon=True)
         self._thread.start()
 
@@ -110,7 +112,10 @@ class SyncInferenceClient:
         self, *, renderer: Any, messages: Iterable[MessageLike], **options: Unpack[StreamOptions]
     ) -> SyncTurnStream:
         """Sample the next turn of a conversation, and return its events while the tokens arrive: see `stream`."""
-        return SyncTurnStream(self, stream(client=self._client, renderer=renderer, messages=messages, **options))
+        turn = stream(client=self._client, renderer=renderer, messages=messages, **options)
+        with self._lock:
+            self._turns.add(turn)
+        return SyncTurnStream(self, turn)
 
     def context_length(self, model: str | None = None) -> int | None:
         """Return the context length of the model in tokens. None if the server does not report it."""
@@ -126,6 +131,11 @@ class SyncInferenceClient:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # Generators inside of a stream must be closed from the outside in, which the event loop does not do.
+        with self._lock:
+            turns = list(self._turns)
+        for turn in turns:
+            await turn.aclose()
         await self._loop.shutdown_asyncgens()
         await self._client.aclose()
 
@@ -169,8 +179,9 @@ class SyncTurnStream:
         self.close()
 
     def close(self) -> None:
-        """Close the connection. The engine stops sampling."""
-        self._client._run(self._turn.aclose())
+        """Close the connection. The engine stops sampling. A closed client has closed it already."""
+        if not self._client._is_closed:
+            self._client._run(self._turn.aclose())
 
     def result(self) -> dict[str, Any]:
         """Wait for the end of the turn, and return the result of `generate`."""
