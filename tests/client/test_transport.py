@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
+import errno
 import socket
 import time
 from collections.abc import Awaitable, Callable
@@ -258,6 +259,19 @@ def test_without_a_server_there_is_an_error_with_the_number_of_attempts() -> Non
     with pytest.raises(EngineConnectionError, match="no connection") as caught:
         asyncio.run(call())
     assert caught.value.__notes__ == ["Failed after 3 attempts."]
+
+
+def test_an_error_has_the_reason_of_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **options: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def call() -> None:
+        async with InferenceClient("http://127.0.0.1:9", engine="vllm", retries=0) as client:
+            monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", fail)
+            await client.sample([1])
+
+    with pytest.raises(EngineConnectionError, match="Too many open files"):
+        asyncio.run(call())
 
 
 @pytest.mark.parametrize(

@@ -322,8 +322,12 @@ class InferenceClient:
             raise RuntimeError("this InferenceClient was used in another event loop. Create one for each event loop.")
 
 
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Return the text of an error of httpx, with that of the operating system, such as too many open files."""
+    text, cause = str(error) or type(error).__name__, error.__cause__ or error.__context__
+    while cause is not None and not (isinstance(cause, OSError) and cause.strerror):
+        cause = cause.__cause__ or cause.__context__
+    return text if cause is None or str(cause) in text else f"{text} ({cause})"
 
 
 def _import_httpx(*, encrypted: bool) -> tuple[Any, httpx.AsyncBaseTransport]:
