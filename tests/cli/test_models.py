@@ -15,7 +15,8 @@ def test_models_are_listed_with_their_level_of_verification(capsys: pytest.Captu
     assert len(lines) == len(renderers.FAMILIES) + 1
     rows = {line.split()[0]: line for line in lines[1:]}
     assert "template, vocabulary" in rows["qwen3"]
-    assert "nothing" in rows["inkling"]
+    assert "encoder (text)" in rows["inkling"]
+    assert "nothing" in rows["glm-4.7"]
     assert " gemma " in rows["gemma4"]
 
 

@@ -105,7 +105,7 @@ def _facts(family: Family) -> dict[str, str]:
     return {
         "models": ", ".join(family.names),
         "classes": f"{family.class_name}Renderer, {family.class_name}RendererConfig",
-        "checked against": _VERIFIED[family.verified],
+        "checked against": _checked_against(family),
         "templates": ", ".join(family.templates),
         "stops": " ".join(family.stop_tokens),
         "switches": ", ".join(f"{switch.name}={switch.default}" for switch in family.switches),
@@ -114,6 +114,11 @@ def _facts(family: Family) -> dict[str, str]:
         "media": ", ".join(family.media),
         "version": str(family.version),
     }
+
+
+def _checked_against(family: Family) -> str:
+    # A program is compared with an encoder, even without a template and a vocabulary.
+    return "encoder (text)" if family.verified == "none" and family.program else _VERIFIED[family.verified]
 
 
 def _first(names: Sequence[str]) -> str:
