@@ -8,6 +8,7 @@ from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.infer import infer_grammar
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.resolution import UNREAD_CALLS
 
 THINK = ("<think>", "</think>")
 TRIMMED = Edges(left=SPACES, right=SPACES)
@@ -117,6 +118,21 @@ def test_custom_markers_of_a_template_are_inferred() -> None:
     )
     grammar = create_renderer(load_tokenizer(EMBEDDED), chat_template=template).resolution.grammar
     assert (grammar.tools, grammar.call, grammar.reasoning) == ("hermes", ("[CALL]", "[/CALL]"), None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("<<call>>", "<</call>>"), ("[[CALL]]", "[[/CALL]]"), ("«", "»"), ("TOOL: ", "\n"), ("```tool\n", "\n```")],
+)
+def test_a_format_that_reads_only_a_part_of_the_markers_is_not_inferred(before: str, after: str) -> None:
+    template = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}"
+        f"{before}{{{{ c.function | tojson }}}}{after}{{% endfor %}}<|end|>{{% endfor %}}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+    )
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    assert not renderer.supports_tools
+    assert UNREAD_CALLS in renderer.resolution.conflicts
 
 
 def test_markers_around_content_are_inferred(hub: object) -> None:

@@ -246,7 +246,8 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
                 for call in response.tool_calls
                 if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
             ]
-            if parsed == expected:
+            # Content in a turn of calls is a part of their markers, which the format does not read.
+            if parsed == expected and not response.content.strip():
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls, or describes these to the model only, can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():
