@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from renderers.client import InferenceClient
+from renderers.client import Completion, InferenceClient
 from renderers.client import connections as connections_module
+from renderers.errors import EngineError
 from tests.support.scripted_server import Reply, ScriptedServer
 
 
-def connections_after(counts: list[int], *, delay: float = 0.05) -> int:
+def connections_after(counts: list[int], *, delay: float = 0.05, max_connections: int | None = None) -> int:
     """Return the number of open connections after rounds with some numbers of requests at once."""
     server = ScriptedServer(lambda body: Reply([7], delay=delay))
 
     async def call() -> int:
-        async with server.running(), InferenceClient(server.base_url, engine="vllm") as client:
+        async with (
+            server.running(),
+            InferenceClient(server.base_url, engine="vllm", max_connections=max_connections) as client,
+        ):
             for count in counts:
                 await asyncio.gather(*(client.sample([1]) for _ in range(count)))
             await asyncio.sleep(0.05)
@@ -31,6 +36,29 @@ def test_requests_after_one_another_share_a_connection() -> None:
 
 def test_requests_at_once_have_connections_of_their_own() -> None:
     assert connections_after([20, 20]) == 20
+
+
+def test_the_number_of_connections_is_limited() -> None:
+    assert connections_after([20, 20], max_connections=3) == 3
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True])
+def test_the_limit_must_be_a_positive_int(number: Any) -> None:
+    with pytest.raises(ValueError, match="max_connections must be an int from 1 on"):
+        InferenceClient("http://localhost:8000", max_connections=number)
+
+
+def test_failed_requests_free_their_connections() -> None:
+    server = ScriptedServer([Reply(reset=True), Reply(status=500), Reply([7], cut_after=9), Reply([7])])
+
+    async def call() -> Completion:
+        async with server.running(), InferenceClient(server.base_url, engine="vllm", max_connections=1) as client:
+            for _ in range(3):
+                with pytest.raises(EngineError):
+                    await client.sample([1])
+            return await asyncio.wait_for(client.sample([1]), 30)
+
+    assert asyncio.run(call()).token_ids == [7]
 
 
 def test_unused_connections_are_closed_without_another_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -22,7 +23,8 @@ class SeparateConnections(httpx.AsyncBaseTransport):
     one takes many times as long. Here each transport of httpx has one request at a time.
     """
 
-    def __init__(self, *, encrypted: bool) -> None:
+    def __init__(self, *, encrypted: bool, max_connections: int | None) -> None:
+        self._free = asyncio.Semaphore(max_connections or _default_max_connections())
         # All transports share the certificates, which take long to load.
         self._certificates = httpx.create_ssl_context() if encrypted else False
         self._idle: deque[tuple[float, httpx.AsyncHTTPTransport]] = deque()
@@ -31,11 +33,13 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         self._closing: asyncio.Task[None] | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. The connection is kept when the response is closed."""
+        """Send a request when a connection is free. The connection is kept when the response is closed."""
+        await self._free.acquire()
         transport = self._idle.pop()[1] if self._idle else self._new_transport()
         try:
             response = await transport.handle_async_request(request)
         except BaseException:
+            self._free.release()
             await transport.aclose()
             raise
         assert isinstance(response.stream, httpx.AsyncByteStream)
@@ -52,6 +56,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
 
     async def keep(self, transport: httpx.AsyncHTTPTransport) -> None:
         """Keep a transport for the next request, or close it if there is none in time."""
+        self._free.release()
         if self._is_closed:
             await transport.aclose()
             return
@@ -80,6 +85,17 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         return httpx.AsyncHTTPTransport(verify=self._certificates, limits=httpx.Limits(keepalive_expiry=_KEEP_ALIVE))
 
 
+def _default_max_connections() -> int:
+    """Return three quarters of the number of files that the process can open. Each connection is one."""
+    try:
+        import resource
+    except ImportError:
+        # Windows has no such limit.
+        return sys.maxsize
+    limit: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit * 3 // 4, 1)
+
+
 class _ReturningStream(httpx.AsyncByteStream):
     """The body of a response. Closing it returns its transport."""
 
@@ -97,5 +113,7 @@ class _ReturningStream(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         transport, self._transport = self._transport, None
         if transport is not None:
-            await self._stream.aclose()
-            await self._connections.keep(transport)
+            try:
+                await self._stream.aclose()
+            finally:
+                await self._connections.keep(transport)

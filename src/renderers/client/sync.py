@@ -32,6 +32,7 @@ class ClientOptions(TypedDict, total=False):
     timeout: float | None
     retries: int
     headers: Mapping[str, str] | None
+    max_connections: int | None
 
 
 class SampleOptions(TypedDict, total=False):

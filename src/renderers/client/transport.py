@@ -52,11 +52,14 @@ class InferenceClient:
         timeout: Seconds to wait for a response, or for the next event of a stream. None waits forever.
         retries: How often a request is sent again, if nothing was sampled: see `retry_delay`.
         headers: Headers of every request.
+        max_connections: How many requests are in flight at once. Others wait. By default three quarters of the number
+            of files that the process can open.
 
     Raises:
         ImportError: httpx is not installed.
         TypeError: The engine lacks a method of `InferenceEngine`, or is a class.
-        ValueError: The address is not an HTTP address, there is no such engine, or `retries` is negative.
+        ValueError: The address is not an HTTP address, there is no such engine, or `retries` or
+            `max_connections` is too small.
     """
 
     def __init__(
@@ -69,11 +72,14 @@ class InferenceClient:
         timeout: float | None = 600.0,
         retries: int = 3,
         headers: Mapping[str, str] | None = None,
+        max_connections: int | None = None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must start with http:// or https://, not {base_url!r}")
         if type(retries) is not int or retries < 0:
             raise ValueError(f"retries must be an int from 0 on, not {retries!r}")
+        if max_connections is not None and (type(max_connections) is not int or max_connections < 1):
+            raise ValueError(f"max_connections must be an int from 1 on, not {max_connections!r}")
         self._root = base_url.rstrip("/").removesuffix("/v1")
         self._engine = None if engine == "auto" else find_engine(engine)
         self._model = model
@@ -82,7 +88,7 @@ class InferenceClient:
         self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-        self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"))
+        self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"), max_connections=max_connections)
         limit = _MODELS_TIMEOUT if timeout is None else min(timeout, _MODELS_TIMEOUT)
         self._models_timeout = self._httpx.Timeout(limit, connect=_CONNECT_TIMEOUT, pool=None)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
@@ -330,7 +336,7 @@ def _reason(error: BaseException) -> str:
     return text if cause is None or str(cause) in text else f"{text} ({cause})"
 
 
-def _import_httpx(*, encrypted: bool) -> tuple[Any, httpx.AsyncBaseTransport]:
+def _import_httpx(*, encrypted: bool, max_connections: int | None) -> tuple[Any, httpx.AsyncBaseTransport]:
     """Return the module httpx, which is an optional dependency, and a transport for one client."""
     try:
         import httpx
@@ -339,4 +345,4 @@ def _import_httpx(*, encrypted: bool) -> tuple[Any, httpx.AsyncBaseTransport]:
     # The module needs httpx when it is imported.
     from renderers.client.connections import SeparateConnections
 
-    return httpx, SeparateConnections(encrypted=encrypted)
+    return httpx, SeparateConnections(encrypted=encrypted, max_connections=max_connections)
