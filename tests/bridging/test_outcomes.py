@@ -20,7 +20,7 @@ TWICE = HISTORIES[frozenset({HistoryFeature.OWN})]
 def outcome(
     history: Any = PLAIN, *, suffix: int = 0, change: str | None = None, tokens: str = "", end: str = ""
 ) -> Outcome:
-    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, (), suffix, change, None, end)
+    return Outcome(history, frozenset(tokens.split()), "<end>", "<end>", False, b"", suffix, change, None, end)
 
 
 def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any = USER, retention: Any = None) -> Any:

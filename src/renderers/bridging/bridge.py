@@ -351,7 +351,7 @@ class Extension:
         followed = self.context.render_actual(messages, turn=index)
         if (
             find_fault(followed, self.new, may_lose=self.may_lose) is not None
-            or followed.scaffold() != outcome.scaffold
+            or followed.scaffold_digest() != outcome.scaffold
         ):
             return None
         return followed

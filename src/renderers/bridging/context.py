@@ -127,6 +127,10 @@ class RenderedTurn:
                 entries.append((owner, path))
         return tuple(entries)
 
+    def scaffold_digest(self) -> bytes:
+        """Return a hash that stands for the scaffold in a proof, which is kept."""
+        return hash_text(repr(self.scaffold()))
+
 
 @dataclass(frozen=True)
 class BridgeContext:

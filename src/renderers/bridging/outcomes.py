@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from renderers.bridging.context import Scaffold
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
 from renderers.bridging.sample_histories import HistoryFeature, SampleHistory
 from renderers.core.jsontypes import JsonObject
@@ -26,7 +25,8 @@ class Outcome(NamedTuple):
     """The same if nothing follows the turn."""
     stop_is_next: bool
     """True if the stop token is also the first token of the next message."""
-    scaffold: Scaffold
+    scaffold: bytes
+    """The digest of the template text of the turn, of the message before it, and after it."""
     suffix: int
     """A number that is equal for equal texts after the turn."""
     change: str | None

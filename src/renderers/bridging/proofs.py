@@ -93,17 +93,17 @@ def _render_histories(context: BridgeContext, samples: Iterable[SampleHistory]) 
 def _text_before_last_message(context: BridgeContext, trace: Trace, pattern: re.Pattern[str] | None) -> str:
     """Return the text that the template writes before the last message, from a special token on; empty if none."""
     bodies = [span for span in trace.spans if span.path and span.start < span.end and span.path != ("role",)]
-    if pattern is None or not bodies:
+    earlier = [span.end for span in bodies if 0 <= span.message != bodies[-1].message]
+    if pattern is None or not earlier:
         return ""
-    start = max((span.end for span in bodies if span.message != bodies[-1].message), default=0)
-    tokens = list(pattern.finditer(trace.text, start, bodies[-1].start))
+    tokens = list(pattern.finditer(trace.text, max(earlier), bodies[-1].start))
     if not tokens:
         return ""
     # A role after the last token counts only if its tokens do not depend on the text after it.
     with_role = trace.text[tokens[0].start() : bodies[-1].start].rstrip()
     ids = tuple(context.encode(with_role))
     is_stable = with_role != trace.text[tokens[0].start() : bodies[-1].start]
-    is_stable = is_stable and count_sequence(context.encode(trace.text), ids) > 0
+    is_stable = is_stable and count_sequence(context.encode(trace.text[tokens[0].start() :]), ids) > 0
     return with_role if is_stable else trace.text[tokens[0].start() : tokens[-1].end()]
 
 
@@ -189,7 +189,7 @@ def _prove_history(
         stop,
         last_stop,
         stop_is_next,
-        followed.scaffold(),
+        followed.scaffold_digest(),
         suffix,
         change,
         fault,
