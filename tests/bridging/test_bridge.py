@@ -727,7 +727,7 @@ def test_a_retention_that_contradicts_a_switch_is_an_error(value: bool, retentio
 
 
 def test_an_unknown_retention_is_an_error() -> None:
-    with pytest.raises(ValueError, match="Input should be 'tool_cycle' or 'all'"):
+    with pytest.raises(ValueError, match="thinking_retention must be one of None, 'tool_cycle', 'all', not 'some'"):
         embedded(thinking_retention="some")
 
 

@@ -128,7 +128,9 @@ def test_all_modes_give_the_same_ids_without_control_text(mode: Any) -> None:
 
 
 def test_an_unknown_mode_is_an_error() -> None:
-    with pytest.raises(ValueError, match="Input should be 'template', 'text' or 'refuse'"):
+    with pytest.raises(
+        ValueError, match="content_tokens must be one of None, 'template', 'text', 'refuse', not 'plain'"
+    ):
         renderer_of("plain")
 
 

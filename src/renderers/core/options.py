@@ -28,7 +28,7 @@ ThinkingRetention = Literal["tool_cycle", "all"]
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise a `ValueError` if the value of an option is not one of its choices.
 
-    >>> check_choice("prefill", "never", get_args(Prefill))
+    >>> check_choice("prefill", "never", ("template", "kept"))
     Traceback (most recent call last):
     ValueError: prefill must be one of 'template', 'kept', not 'never'
     """

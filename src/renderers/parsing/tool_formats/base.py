@@ -191,7 +191,7 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
     """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
 
     >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, ToolSchemas(None)))
-    FoundCalls(spans=[(1, 14), (16, 28)], broken=True)
+    FoundCalls(spans=[(1, 14), (16, 28)], broken=True, recoveries=())
     """
     byte_text, spans, position = payload.byte_text, list[tuple[int, int]](), 0
     while (start := byte_text.find("{", position)) >= 0:
