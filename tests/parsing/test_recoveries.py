@@ -20,6 +20,8 @@ _CITY = '{"city": "Rome"}'
 _HERMES = f'{{"name": "get_weather", "arguments": {_CITY}}}'
 _INVOKE = '<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
 _KIMI = f"<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{_CITY}<|tool_call_end|>"
+_K3 = '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
+_K3_END = "<|close|>call<|sep|><|close|>tools<|sep|>"
 _BEGIN, _END = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 
 
@@ -80,6 +82,8 @@ def parse(key: str, text: str) -> ParsedResponse:
             "deepseek_v4",
             f"<｜DSML｜tool_calls>\n{_INVOKE}</｜DSML｜invoke>\n</｜DSML｜tool_calls>".replace(' string="true"', ""),
         ),
+        ("untyped_value", "kimi_k3", f'{_K3}<|open|>argument key="city"<|sep|>Rome<|close|>argument<|sep|>{_K3_END}'),
+        ("other_syntax", "kimi_k3", f"{_K3}{_CITY}{_K3_END}"),
         ("value_quotes", "gemma", "<|tool_call>call:get_weather{city:Rome}<tool_call|>"),
         ("value_quotes", "gemma", '<|tool_call>call:get_weather{days:<|"|>3<|"|>}<tool_call|>'),
     ],

@@ -16,7 +16,8 @@ from renderers.core.completions import ToolCallParseStatus
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.schema import NO_SCHEMAS
+from renderers.parsing.tool_formats import TOOL_FORMATS, Payload
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -304,7 +305,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (
             xml("<parameter=query>\n1\n</parameter>\n<parameter=query>\n2\n</parameter>"),
-            [("search", {"query": "2"}, OK)],
+            [("search", {"query": "2"}, MALFORMED)],
         ),
         (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
         (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
@@ -375,7 +376,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (seed("<parameter=query>\nRome\n</parameter>"), [("search", {"query": "\nRome\n"}, OK)]),
         (seed("<parameter=query>Rome"), [("search", {"query": "Rome"}, MALFORMED)]),
         (seed("<function=broken</function>"), [("search", {}, MALFORMED)]),
-        (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, OK)]),
+        (seed("<parameter=query>1</parameter><parameter=query></parameter>"), [("search", {"query": ""}, MALFORMED)]),
         # A function without the markers around it, and text beside it.
         ("<tool_call><function=search></function></tool_call>", [("search", {}, OK)]),
     ],
@@ -418,7 +419,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b"), [("search", {"a": 1}, MALFORMED)]),
         (
             glm("search<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>a</arg_key><arg_value>2</arg_value>"),
-            [("search", {"a": 2}, OK)],
+            [("search", {"a": 2}, MALFORMED)],
+        ),
+        (
+            glm("search<arg_key>query</arg_key><arg_value>1</arg_value><arg_value>2</arg_value>"),
+            [("search", {"query": "1</arg_value><arg_value>2"}, MALFORMED)],
         ),
         (glm("search<arg_key>query</arg_key><arg_value>1</arg_value> junk"), [("search", {"query": "1"}, MALFORMED)]),
         (
@@ -434,7 +439,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi("functions.a:0<|tool_call_argument_begin|>{}")[: -len("<|tool_calls_section_end|>")], [("a", {}, OK)]),
         (kimi("a:0<|tool_call_argument_begin|>{").replace("<|tool_call_end|>", ""), [("a", "{", MALFORMED)]),
         ("<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0", [(None, None, UNCLOSED)]),
-        (kimi("functions.a:0{}"), [(None, None, MALFORMED)]),
+        (kimi("functions.a:0{}"), [("a", None, MALFORMED)]),
         (kimi("<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
         (kimi("functions.a:0<|tool_call_argument_begin|>"), [("a", {}, OK)]),
         (kimi(":0<|tool_call_argument_begin|>{}"), [(None, {}, MISSING)]),
@@ -454,6 +459,22 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi_k3(k3_argument("1")), [("a", {"x": 1}, OK)]),
         (kimi_k3(k3_argument("1", "string")), [("a", {"x": "1"}, OK)]),
         (kimi_k3(k3_argument("{")), [("a", {"x": "{"}, INVALID)]),
+        (kimi_k3(' tool="a"<|sep|>{"x": 1}'), [("a", {"x": 1}, OK)]),
+        (kimi_k3(' tool="a"<|sep|>{"x": '), [("a", '{"x":', INVALID)]),
+        (kimi_k3(' tool="a"<|sep|><|open|>x<|sep|>1<|close|>x<|sep|>'), [("a", {}, MALFORMED)]),
+        (kimi_k3(k3_argument("1") + "junk"), [("a", {"x": 1}, MALFORMED)]),
+        (
+            kimi_k3(' tool="a"<|sep|><|open|>argument key="x"<|sep|>1<|close|>argument<|sep|>'),
+            [("a", {"x": 1}, OK)],
+        ),
+        (
+            kimi_k3(k3_argument("1") + k3_argument("2").removeprefix(' tool="a" index="1"<|sep|>')),
+            [("a", {"x": 2}, MALFORMED)],
+        ),
+        (
+            kimi_k3(k3_argument("1") + "<|open|>json<|sep|>{}<|close|>json<|sep|>"),
+            [("a", {}, MALFORMED)],
+        ),
         (kimi_k3(' tool="a" index="1"'), [("a", None, MALFORMED)]),
         (kimi_k3(' tool="a" index="1"<|sep|>'), [("a", {}, OK)]),
         (kimi_k3(' index="1"<|sep|>'), [(None, {}, MISSING)]),
@@ -645,7 +666,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         (
             minimax('name="search"><parameter name="a">1</parameter><parameter name="a">2</parameter>'),
-            [("search", {"a": 2}, OK)],
+            [("search", {"a": 2}, MALFORMED)],
         ),
         (
             minimax('name="search">junk<parameter name="query">Rome</parameter>junk'),
@@ -789,6 +810,14 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             minimax_m3('name="search">*<a>*<item>1*</item>*<item>*<b>x*</b>*</item>*</a>*<c>*<item>2*</item>*</c>'),
             [("search", {"a": [1, {"b": "x"}], "c": [2]}, OK)],
         ),
+        (
+            minimax_m3('name="search">*<query>a*</query>*<query>b*</query>'),
+            [("search", {"query": "b"}, MALFORMED)],
+        ),
+        (
+            minimax_m3('name="search">*<a>*<b>1*</b>*<b>2*</b>*</a>'),
+            [("search", {"a": {"b": 2}}, MALFORMED)],
+        ),
         (minimax_m3('name="get_weather">*<days>three*</days>'), [("get_weather", {"days": "three"}, INVALID)]),
         (minimax_m3('name="get_weather">*<days>*<a>3*</a>*</days>'), [("get_weather", {"days": {"a": 3}}, INVALID)]),
         (minimax_m3('name="search">*<query>Rome'), [("search", {"query": "Rome"}, MALFORMED)]),
@@ -796,7 +825,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (minimax_m3('name="search">*</a>*<query>Rome*</query>'), [("search", {"query": "Rome"}, MALFORMED)]),
         (minimax_m3('name="search">*<query>Rome*</query>junk'), [("search", {"query": "Rome"}, MALFORMED)]),
         (minimax_m3('name="search">*junk*<query>Rome*</query>'), [("search", {"query": "Rome"}, MALFORMED)]),
-        (minimax_m3('name="search">*<a>1*</a>*<a>2*</a>'), [("search", {"a": 2}, OK)]),
+        (minimax_m3('name="search">*<a>1*</a>*<a>2*</a>'), [("search", {"a": 2}, MALFORMED)]),
         (minimax_m3('name="search">'), [("search", {}, OK)]),
         (minimax_m3('name="unheard_of">'), [("unheard_of", {}, UNKNOWN)]),
         (minimax_m3('name="">'), [(None, {}, MISSING)]),
@@ -821,6 +850,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (gemma(""), [(None, None, MALFORMED)]),
         (gemma("call:"), [(None, None, MALFORMED)]),
         (gemma("call:search"), [("search", None, MALFORMED)]),
+        (gemma("call:search{query:*a*,query:*b*}"), [("search", {"query": "b"}, MALFORMED)]),
         (gemma("call:{}"), [(None, {}, MISSING)]),
         (gemma("search{}"), [("search", {}, MALFORMED)]),
         (gemma("call:search{}"), [("search", {}, OK)]),
@@ -838,7 +868,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (gemma("call:search{query}"), [("search", {}, MALFORMED)]),
         (gemma("call:search{*query*}"), [("search", {}, MALFORMED)]),
         (gemma("call:search{a:[1,[2}"), [("search", {"a": [1, [2]]}, MALFORMED)]),
-        (gemma("call:search{a:1,a:2}"), [("search", {"a": 2}, OK)]),
+        (gemma("call:search{a:1,a:2}"), [("search", {"a": 2}, MALFORMED)]),
         # A word without quotes is a string only if the schema says so.
         (gemma("call:get_weather{city:Rome,days:3}"), [("get_weather", {"city": "Rome", "days": 3}, OK)]),
         (gemma("call:search{a:Rome}"), [("search", {"a": "Rome"}, INVALID)]),
@@ -989,6 +1019,12 @@ def test_arguments_can_be_between_code_fences(key: str, fences: str) -> None:
     call = WITH_ARGUMENTS[key](fences.replace("{}", '{"x": 1}'))
     for marks in (True, False):
         assert read_calls(key, call, None, marks=marks) == [("a", {"x": 1}, OK)]
+
+
+def test_many_arguments_that_are_not_closed_take_linear_time() -> None:
+    text = ' tool="a"<|sep|>' + '<|open|>argument key="x"<|sep|>' * 100_000
+    call = TOOL_FORMATS["kimi_k3"].read(Payload(text, str, str, NO_SCHEMAS))
+    assert (call.name, call.status) == ("a", MALFORMED)
 
 
 def test_a_name_is_unknown_only_if_there_are_tools() -> None:

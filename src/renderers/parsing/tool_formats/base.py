@@ -360,8 +360,12 @@ def read_json_head(payload: Payload) -> CallHead:
 def call_of_values(
     name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSchemas, *, well_formed: bool
 ) -> ParsedToolCall:
-    """Return a call with arguments without quotes, as pairs of key and text, converted to the types in the schema."""
+    """Return a call with arguments without quotes, as pairs of key and text, converted to the types in the schema.
+
+    A key that occurs twice makes the call malformed, as `well_formed=False` does.
+    """
     values: dict[str, Any] = {}
+    well_formed = well_formed and len({key for key, _ in pairs}) == len(pairs)
     status = OK if well_formed else MALFORMED
     for key, text in pairs:
         values[key], fits = read_value(text, schemas.parameter(name, key))

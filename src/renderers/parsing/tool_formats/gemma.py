@@ -45,7 +45,7 @@ class _ArgumentReader:
         self._text, self._decode, self._quote = payload.byte_text, payload.decode, payload.mark(quote)
         self.position = position
         self.well_formed = True
-        """False if brackets, quotes or separators are missing."""
+        """False if brackets, quotes or separators are missing, or if a key occurs twice."""
         self.fits = True
         """False if a value does not have the type that the schema requires, or is text without quotes."""
         self.requoted = False
@@ -58,6 +58,7 @@ class _ArgumentReader:
             key = self._read_key()
             if key is None:
                 break
+            self.well_formed = self.well_formed and key not in members
             members[key] = self._read_value(find_schema(key), depth)
             if not self._skip(",") and not self._text.startswith("}", self.position):
                 self._fail()

@@ -41,7 +41,9 @@ def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
         value, closing, after = rest.rpartition(value_end)
         if closing:
             pairs.append((payload.decode(key).strip(), payload.decode(value)))
-        well_formed = bool(well_formed and closing and not (before.strip() or after.strip()))
+        # A key with two values. A value can contain the marker that ends it.
+        is_single = value_marker not in value
+        well_formed = bool(well_formed and closing and is_single and not (before.strip() or after.strip()))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed)
 
 

@@ -33,7 +33,9 @@ _NAMESPACE = "functions."
 def _read(payload: Payload) -> ParsedToolCall:
     parts = payload.partition(_ARGUMENTS)
     if parts is None:
-        return failed_call(MALFORMED)
+        head, brace, _ = payload.text().partition("{")
+        # Without arguments the name may be cut off.
+        return failed_call(MALFORMED, _name_in(head.strip()) or None if brace else None)
     call_id = parts[0].strip()
     return named_call(_name_in(call_id), *read_arguments(parts[1]), call_id=call_id)
 

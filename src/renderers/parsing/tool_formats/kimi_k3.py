@@ -13,11 +13,12 @@ have a tag `json` with all arguments in one object instead. Quotes and ampersand
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from renderers.core.completions import ParsedToolCall
+from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, read_json
+from renderers.parsing.schema import ToolSchemas, read_value
 from renderers.parsing.tool_formats.base import (
     INVALID,
     MALFORMED,
@@ -29,6 +30,7 @@ from renderers.parsing.tool_formats.base import (
     failed_call,
     named_call,
     read_arguments,
+    recovered,
 )
 
 _SECTION = "<|open|>tools<|sep|>", "<|close|>tools<|sep|>"
@@ -45,24 +47,38 @@ def _attributes(text: str) -> dict[str, str]:
     return {key: value.replace("&quot;", '"').replace("&amp;", "&") for key, value in pairs}
 
 
-def _tags(payload: Payload, start: int, markers: tuple[str, str]) -> Iterator[tuple[dict[str, str], str, bool]]:
-    """Yield the attributes and the text of each tag from a position on, and whether it is closed."""
+class _Tag(NamedTuple):
+    """The attributes and the text of a tag, and whether it is closed."""
+
+    attributes: dict[str, str]
+    text: str
+    is_closed: bool
+
+
+def _tags(payload: Payload, start: int, markers: tuple[str, str]) -> tuple[list[_Tag], str]:
+    """Return the tags from a position on, and the text outside of them."""
     byte_text, (opener, closer) = payload.byte_text, map(payload.mark, markers)
-    separator = payload.mark(_SEPARATOR)
+    separator, tags, outside = payload.mark(_SEPARATOR), list[_Tag](), list[str]()
+    closed = start
     while (opened := byte_text.find(opener, start)) >= 0:
+        outside.append(byte_text[start:opened])
         separated = byte_text.find(separator, opened)
         if separated < 0:
-            yield _attributes(payload.decode(byte_text[opened + len(opener) :])), "", False
-            return
+            tags.append(_Tag(_attributes(payload.decode(byte_text[opened + len(opener) :])), "", is_closed=False))
+            return tags, payload.decode("".join(outside))
         body = separated + len(separator)
-        closed, following = byte_text.find(closer, body), byte_text.find(opener, body)
-        if closed < 0 or 0 <= following < closed:
-            end = start = following if following >= 0 else len(byte_text)
-            closed = -1
-        else:
+        following = byte_text.find(opener, body)
+        if 0 <= closed < body:
+            # The last search holds for this tag too if it found nothing, or a later position.
+            closed = byte_text.find(closer, body)
+        is_closed = closed >= 0 and not 0 <= following < closed
+        if is_closed:
             end, start = closed, closed + len(closer)
+        else:
+            end = start = following if following >= 0 else len(byte_text)
         attributes = _attributes(payload.decode(byte_text[opened + len(opener) : separated]))
-        yield attributes, payload.decode(byte_text[body:end]), closed >= 0
+        tags.append(_Tag(attributes, payload.decode(byte_text[body:end]), is_closed))
+    return tags, payload.decode("".join([*outside, byte_text[start:]]))
 
 
 def _read(payload: Payload) -> ParsedToolCall:
@@ -70,22 +86,45 @@ def _read(payload: Payload) -> ParsedToolCall:
     name = _attributes(payload.text() if head is None else head).get("tool")
     if head is None:
         return failed_call(MALFORMED, name)
+    tags, outside = _tags(payload, start, _ARGUMENT)
+    objects, beside = _tags(payload, start, _JSON)
+    if objects:
+        return _call_of_object(name, objects, is_alone=not beside.strip())
+    if not tags and outside.strip().startswith("{"):
+        return recovered(named_call(name, *read_arguments(outside)), RecoveryKind.OTHER_SYNTAX)
+    return _call_of_tags(name, tags, payload.schemas, is_alone=not outside.strip())
+
+
+def _call_of_object(name: str | None, tags: Sequence[_Tag], *, is_alone: bool) -> ParsedToolCall:
+    """Return a call with all arguments in one tag. `is_alone` is False if there is text outside of such tags."""
+    tag = tags[0]
+    arguments = read_arguments(tag.text) if tag.is_closed else ReadArguments(tag.text, MALFORMED)
+    if arguments.status is OK and (len(tags) > 1 or not is_alone):
+        arguments = arguments._replace(status=MALFORMED)
+    return named_call(name, *arguments)
+
+
+def _call_of_tags(name: str | None, tags: Sequence[_Tag], schemas: ToolSchemas, *, is_alone: bool) -> ParsedToolCall:
+    """Return a call with a tag for each argument. `is_alone` is False if there is text outside of the tags."""
     arguments: dict[str, Any] = {}
-    status = OK
-    for attributes, text, closed in _tags(payload, start, _ARGUMENT):
-        key = attributes.get("key")
-        if key is None or not closed:
+    status = OK if is_alone else MALFORMED
+    recoveries: tuple[RecoveryKind, ...] = ()
+    for attributes, text, is_closed in tags:
+        key, kind = attributes.get("key"), attributes.get("type")
+        if key is None or key in arguments or not is_closed:
             status = MALFORMED
         if key is None:
             continue
-        arguments[key], is_valid = _read_value(text, attributes.get("type", "string"))
+        if kind is None:
+            recoveries = (RecoveryKind.UNTYPED_VALUE,)
+            arguments[key], is_valid = read_value(text, schemas.parameter(name or "", key))
+        else:
+            arguments[key], is_valid = _read_typed(text, kind)
         status = status if is_valid or status is MALFORMED else INVALID
-    for _, text, closed in _tags(payload, start, _JSON):
-        return named_call(name, *(read_arguments(text) if closed else ReadArguments(text, MALFORMED)))
-    return named_call(name, arguments, status)
+    return named_call(name, arguments, status, recoveries)
 
 
-def _read_value(text: str, kind: str) -> tuple[Any, bool]:
+def _read_typed(text: str, kind: str) -> tuple[Any, bool]:
     """Return a value of a type, and whether its text fits the type."""
     if kind == "string":
         return text, True

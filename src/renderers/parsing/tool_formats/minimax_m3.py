@@ -95,9 +95,13 @@ class _ElementReader:
         element = self._open.pop()
         value, fits = element.value()
         self.fits = self.fits and fits
+        if element.children and isinstance(value, dict) and len(value) < len(element.children):
+            # A key occurs twice.
+            self.well_formed = False
         if self._open:
             self._open[-1].children.append((element.key, value))
         else:
+            self.well_formed = self.well_formed and element.key not in self.arguments
             self.arguments[element.key] = value
 
 
