@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from renderers import ChatRenderer, MessageError, TemplateError, is_multimodal
+from renderers import ChatRenderer, MessageError, TemplateError, create_renderer, is_multimodal, load_tokenizer
 from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
@@ -174,3 +174,23 @@ def text_of(renderer: ChatRenderer, name: str, tools: list[dict[str, Any]] | Non
         return renderer.trace(CONVERSATIONS[name], tools=tools, add_generation_prompt=True, **switches).text
     except (MessageError, TemplateError) as error:
         return f"{type(error).__name__}: {error}"
+
+
+def test_gemma_4_names_results_by_the_ids_of_their_calls(hub: object) -> None:
+    """Without ids, the template names each result after the last call."""
+    renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))
+    names = ["first", "second"]
+
+    def written_names(*, with_ids: bool) -> list[str]:
+        calls: list[dict[str, Any]] = [
+            {"type": "function", "function": {"name": name, "arguments": {}}} for name in names
+        ]
+        results = [{"role": "tool", "name": name, "content": "x"} for name in names]
+        for call, result, name in zip(calls, results, names, strict=True) if with_ids else ():
+            call["id"] = result["tool_call_id"] = f"id of {name}"
+        turn = {"role": "assistant", "content": "", "tool_calls": calls}
+        text = renderer.trace([{"role": "user", "content": "Hi"}, turn, *results]).text
+        return re.findall(r"response:(\w+)", text)
+
+    assert written_names(with_ids=True) == names
+    assert written_names(with_ids=False) == ["second", "second"]
