@@ -307,7 +307,7 @@ def test_messages_with_the_same_literals_need_one_proof(proofs: list[Any]) -> No
 def test_the_cache_keeps_no_long_texts() -> None:
     renderer = renderer_for("{{ message.content | length if message.content | length > 9 }}", verify=False)
     clear_proof_caches()
-    long = "a word </think> " * 60_000
+    long = "a word </think> " * 20_000
     tracemalloc.start()
     for number in range(20):
         bridge(renderer, {**BYE, "content": long + str(number)}, tools=[tool(f"t{number}", description=long)])
