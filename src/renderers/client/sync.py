@@ -79,6 +79,7 @@ class SyncInferenceClient:
         self._lock = threading.Lock()
         self._is_closed = False
         self._turns: WeakSet[TurnStream] = WeakSet()
+        self._requests: set[asyncio.Task[Any] | None] = set()
         self._thread = threading.Thread(target=self._run_loop, name="renderers.client", daemon=True)
         self._thread.start()
 
@@ -128,10 +129,10 @@ class SyncInferenceClient:
 
     async def _end(self) -> None:
         """Cancel all requests and close everything that they opened."""
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # A request ends the tasks that it has started. They must not be cancelled before they run.
+        await _cancel(self._requests)
+        await asyncio.sleep(0)
+        await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
         # Generators inside of a stream must be closed from the outside in, which the event loop does not do.
         with self._lock:
             turns = list(self._turns)
@@ -140,13 +141,21 @@ class SyncInferenceClient:
         await self._loop.shutdown_asyncgens()
         await self._client.aclose()
 
+    async def _run_request(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.current_task()
+        self._requests.add(task)
+        try:
+            return await work
+        finally:
+            self._requests.discard(task)
+
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         # Nothing may start after the last request was cancelled: the loop would stop before its end.
         with self._lock:
             if self._is_closed:
                 work.close()
                 raise RuntimeError("this SyncInferenceClient is closed")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            future = asyncio.run_coroutine_threadsafe(self._run_request(work), self._loop)
         try:
             return future.result()
         except CancelledError:
@@ -155,6 +164,14 @@ class SyncInferenceClient:
             # A thread that is interrupted leaves no request behind.
             future.cancel()
             raise
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    ending = [task for task in tasks if task is not None]
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
 
 
 class SyncTurnStream:
