@@ -62,7 +62,7 @@ def numbered() -> ChatRenderer:
 
 
 def bridge_last_turn(renderer: ChatRenderer, messages: Messages, new: Messages) -> Bridge | BridgeRefusal:
-    """Bridge from a conversation, whose last message is the turn of the model, to new messages."""
+    """Bridge from a conversation that ends with the turn of the model to new messages."""
     prompt = renderer.render_ids(messages[:-1], add_generation_prompt=True)
     completion = renderer.render_ids(messages)[len(prompt) :]
     return renderer.bridge(prompt, completion, new)
