@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import renderers
-from renderers.core.lazy import lazy
+from renderers.core.lazy import lazy, lazy_pattern
 
 SECONDS = 30
 
@@ -75,3 +76,17 @@ def test_no_module_uses_a_cached_property_with_a_lock() -> None:
     package = Path(renderers.__file__).parent
     modules = [path for path in package.rglob("*.py") if path.name != "lazy.py"]
     assert [path for path in modules if "cached_property" in path.read_text()] == []
+
+
+def test_a_lazy_pattern_behaves_as_the_compiled_one() -> None:
+    compiled, pattern = re.compile("(a)|B", re.IGNORECASE), lazy_pattern("(a)|B", re.IGNORECASE)
+    assert pattern.findall("xAbA") == compiled.findall("xAbA")
+    assert pattern.sub(".", "xab") == compiled.sub(".", "xab")
+    assert (pattern.pattern, pattern.flags, pattern.groups) == (compiled.pattern, compiled.flags, compiled.groups)
+    assert pattern.match("x") is None
+
+
+def test_a_lazy_pattern_is_compiled_at_its_first_use() -> None:
+    broken = lazy_pattern("(")
+    with pytest.raises(re.error):
+        broken.match("")

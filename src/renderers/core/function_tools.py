@@ -16,13 +16,14 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 from weakref import WeakKeyDictionary
 
 from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy_pattern
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
-_HEADING = re.compile(r"(Args|Returns|Raises):\s*")
-_ARGUMENT = re.compile(r"(\w+)\s*(?:\([^()]*\))?:\s*(.*)")
-_CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
+_HEADING = lazy_pattern(r"(Args|Returns|Raises):\s*")
+_ARGUMENT = lazy_pattern(r"(\w+)\s*(?:\([^()]*\))?:\s*(.*)")
+_CHOICES = lazy_pattern(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 _LEFT_OUT = ("title", "default", "properties")
 _SCALARS = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 """The names of the types of scalars in JSON schemas."""

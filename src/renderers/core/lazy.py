@@ -1,9 +1,10 @@
-"""`lazy`: a property that is computed once per object, safe across threads and `fork`."""
+"""`lazy`: a property that is computed once per object. `lazy_pattern`: a pattern that is compiled at its first use."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 T = TypeVar("T")
 
@@ -41,3 +42,26 @@ class lazy(Generic[T]):  # noqa: N801 - a decorator, like `property`
             return self
         value: T = vars(instance).setdefault(self._name, self._compute(instance))
         return value
+
+
+class _LazyPattern:
+    """The methods of a pattern, each kept in the `__dict__` after its first use."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source, self._flags = source, flags
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return vars(self).setdefault(name, getattr(re.compile(self._source, self._flags), name))
+
+
+def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern with all methods of `re.Pattern` that is compiled when one of them is first used.
+
+    For patterns of modules that most processes import and do not use: compiling one can take milliseconds.
+
+    >>> lazy_pattern("[a-c]+").findall("abba, d")
+    ['abba']
+    """
+    return cast("re.Pattern[str]", _LazyPattern(source, flags))

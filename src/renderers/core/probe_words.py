@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from renderers.core.lazy import lazy_pattern
+
 PROBE_CONTENT, PROBE_NEXT_CONTENT = "probecontent", "probereply"
 PROBE_EARLIER_CONTENT = "probeanswer"
 PROBE_REASONING = "probereason"
@@ -49,7 +51,7 @@ _WORDS_BY_PLACEHOLDER = {
 _PLACEHOLDERS = {word: placeholder for placeholder, words in _WORDS_BY_PLACEHOLDER.items() for word in words}
 PROBE_WORDS = tuple(_PLACEHOLDERS)
 """All probe words in lower case."""
-_PATTERN = re.compile(rf"({'|'.join(PROBE_WORDS)})\d*", re.IGNORECASE)
+_PATTERN = lazy_pattern(rf"({'|'.join(PROBE_WORDS)})\d*", re.IGNORECASE)
 
 
 def hide_probe_words(text: str) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats import Payload, ToolFormat
 
 _LONGEST_HEAD = 1024
 """The number of bytes in which the name and the beginning of the arguments are searched for."""
-_OUTSIDE = re.compile(r'["{}]')
-_IN_STRING = re.compile(r'["\\]')
+_OUTSIDE = lazy_pattern(r'["{}]')
+_IN_STRING = lazy_pattern(r'["\\]')
 
 
 class ObjectEnd:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from renderers.core.completions import (
     ToolCallEnd,
     ToolCallParseStatus,
 )
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.call_progress import CallProgress
 from renderers.parsing.compiled import CompiledGrammar
@@ -28,7 +28,7 @@ from renderers.parsing.tool_formats.base import recovered
 # Attributes of enum classes are slow in Python 3.11.
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _BESIDE_CALLS = SPACES + "[],;"
-_NOT_IN_NAMES = re.compile(r"""[\s"'`\\{}<>|｜]|\[[A-Z_]+\]""")
+_NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}<>|｜]|\[[A-Z_]+\]""")
 """Whitespace, quotes, braces and parts of markers. A name with these is text that is not a name."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""

@@ -6,7 +6,6 @@ marker that is not a token, an incomplete character, padding before the end of a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from renderers.core.completions import (
     Region,
     SkippedTextEvent,
 )
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.grammar import Edges
 from renderers.parsing.markers import MarkerText
@@ -52,7 +52,7 @@ class Field(NamedTuple):
 
 
 _CONTENT = Field(ContentDelta)
-_INCOMPLETE = re.compile(r"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+_INCOMPLETE = lazy_pattern(r"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
 """The first bytes of a UTF-8 character at the end of byte text."""
 
 

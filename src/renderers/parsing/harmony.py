@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import RecoveryKind, Region, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
@@ -23,9 +24,9 @@ _ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
 _TO_ITSELF = Field(skipped_because("a message to the assistant itself"), _CONTENT)
 _AFTER_CALL = Field(skipped_because("after the stop token"))
 _CONTENT_CHANNELS = frozenset({"commentary", "final"})
-_CHANNEL = re.compile(re.escape(CHANNEL) + r"\s*(\w+)")
-_ROLE = re.compile(re.escape(START) + r"(\w+)")
-_HEADER_CONTINUATION = re.compile(r"\s*+(?:assistant)?\s*+(?:to=\S++)?\s*+")
+_CHANNEL = lazy_pattern(re.escape(CHANNEL) + r"\s*(\w+)")
+_ROLE = lazy_pattern(re.escape(START) + r"(\w+)")
+_HEADER_CONTINUATION = lazy_pattern(r"\s*+(?:assistant)?\s*+(?:to=\S++)?\s*+")
 
 
 class _Markers:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from renderers.core.completions import ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy_pattern
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 from renderers.core.probes import reasoning_fields
 from renderers.core.spans import Channel
@@ -25,7 +26,7 @@ from renderers.parsing.rendered_turns import RenderedTurn, parse_text, without_e
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, ToolFormat, TurnLayout
 from renderers.probing.turn_format import TurnFormat
 
-_THINK = re.compile(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
+_THINK = lazy_pattern(r"<(?!/)[^<>\s]*think[^<>\s]*>|\[THINK\]")
 _PADDING = "\n ", " \n"
 _PADDED = PROBE_CONTENT.join(_PADDING)
 _CALLS: tuple[JsonObject, ...] = tuple(
@@ -132,7 +133,7 @@ def _unrendered_reasoning(turns: TurnFormat, prompts: Sequence[str]) -> Reasonin
     )
 
 
-_OPENING, _CLOSING = re.compile("start|begin|open", re.IGNORECASE), re.compile("end|close|/", re.IGNORECASE)
+_OPENING, _CLOSING = lazy_pattern("start|begin|open", re.IGNORECASE), lazy_pattern("end|close|/", re.IGNORECASE)
 _OF_MESSAGES = TurnLayout.MESSAGES, TurnLayout.SEGMENTS
 """The layouts in which a marker within calls identifies the format."""
 _LEXEMES_OF_MARKERS = 1, 3

@@ -11,18 +11,19 @@ import json
 import re
 from typing import Any
 
+from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_SIMPLE = re.compile(
+_SIMPLE = lazy_pattern(
     _STRING + r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|-?Infinity|NaN|true|false|null", re.DOTALL
 )
-_NEXT = re.compile(r"[-+.,:0-9A-Za-z \t\n\r]*(?:" + _STRING + r"|([\[{])|([\]}]))", re.DOTALL)
+_NEXT = lazy_pattern(r"[-+.,:0-9A-Za-z \t\n\r]*(?:" + _STRING + r"|([\[{])|([\]}]))", re.DOTALL)
 """Everything up to the end of the next string or bracket, if it can be JSON."""
 _SPACE = " \t\n\r"
-_NO_SPACE = re.compile(f"[^{_SPACE}]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_NO_SPACE = lazy_pattern(f"[^{_SPACE}]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = lazy_pattern(r"\\u[dD][89a-fA-F]")
 _FIRST_CHARACTERS = frozenset('{["-0123456789tfnIN')
 """The characters that a value can begin with."""
 _DECODER = json.JSONDecoder(strict=False)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.call_progress import ObjectCursor
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers_within
@@ -30,14 +31,14 @@ _S = r"[ \t\r\n]*"
 _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
 _TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
-_CALL_START = re.compile(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}"name"{_S}:{_S}("{_TEXT}")')
+_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}"name"{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
-_PARTIAL_START = re.compile(
+_PARTIAL_START = lazy_pattern(
     rf'(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
 )
 """A text that more text can make such a beginning."""
-_NEXT_CALL = re.compile(r"[ \t\r\n,;]*(?=\{)")
-_ENDS = ("[", re.compile(r"[ \t\r\n,]*\]")), ("```", re.compile(r"[ \t\r\n]*```"))
+_NEXT_CALL = lazy_pattern(r"[ \t\r\n,;]*(?=\{)")
+_ENDS = ("[", lazy_pattern(r"[ \t\r\n,]*\]")), ("```", lazy_pattern(r"[ \t\r\n]*```"))
 """The texts around calls within content."""
 
 

@@ -10,18 +10,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import unescape_python
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+_SPACE = lazy_pattern(r"[ \t\n\r]*")
 # Any character beyond ASCII can be part of a name: the text can be bytes.
 _NAME = r"[A-Za-z0-9_.\-\x80-\U0010ffff]"
-CALL_START = re.compile(rf"[ \t\n\r]*({_NAME}+)[ \t]*\(")
+CALL_START = lazy_pattern(rf"[ \t\n\r]*({_NAME}+)[ \t]*\(")
 """The name of a call and its opening parenthesis."""
-_KEY = re.compile(rf"({_NAME}+)[ \t\n\r]*=(?!=)[ \t\n\r]*")
-_STRING = {quote: re.compile(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}", re.DOTALL) for quote in ("'", '"')}
-_SIMPLE = re.compile(r"(?:True|False|None|true|false|null|[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])")
+_KEY = lazy_pattern(rf"({_NAME}+)[ \t\n\r]*=(?!=)[ \t\n\r]*")
+_STRING = {
+    quote: lazy_pattern(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}", re.DOTALL) for quote in ("'", '"')
+}
+_SIMPLE = lazy_pattern(r"(?:True|False|None|true|false|null|[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])")
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 # Bounded, because they are tried at many positions.
 _FEW_SPACES, _SHORT_KEY = r"[ \t\n\r]{0,16}", rf"{_NAME}{{1,64}}"
@@ -30,13 +33,13 @@ _AFTER_ARGUMENT = (
 )
 _AFTER_ITEM = rf"{_FEW_SPACES}[,:\]}})]"
 _LENIENT_STRING = {
-    (quote, nested): re.compile(rf"{quote}((?:\\.|[^{quote}\\]|{quote}(?!{after}))*+){quote}", re.DOTALL)
+    (quote, nested): lazy_pattern(rf"{quote}((?:\\.|[^{quote}\\]|{quote}(?!{after}))*+){quote}", re.DOTALL)
     for quote in _STRING
     for nested, after in ((False, _AFTER_ARGUMENT), (True, _AFTER_ITEM))
 }
 """A string in the lenient mode."""
-_BARE = re.compile(rf"(?:[^ \t\n\r,)]|(?!{_AFTER_ARGUMENT}).)++", re.DOTALL)
-_ENDS_ARGUMENT = re.compile(_AFTER_ARGUMENT)
+_BARE = lazy_pattern(rf"(?:[^ \t\n\r,)]|(?!{_AFTER_ARGUMENT}).)++", re.DOTALL)
+_ENDS_ARGUMENT = lazy_pattern(_AFTER_ARGUMENT)
 _CLOSERS = {"[": "]", "{": "}", "(": ")"}
 
 

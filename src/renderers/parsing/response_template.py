@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ParserOverrides, ReasoningFormat
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
 
@@ -17,7 +18,7 @@ VERSION = 1
 REASONING_FIELDS = "reasoning_content", "reasoning", "thinking"
 """The names of the field of reasoning. The first one is written."""
 
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
 _SPACES = r"\s*"
 
 

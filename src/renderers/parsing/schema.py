@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parsing.lenient_json import read_json
 
@@ -36,17 +37,17 @@ _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.
 _COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
 _DECIDING = frozenset({*_COMPOSED, "enum", "const", "nullable"})
 """The keywords besides `type` that can restrict the type of a value."""
-_WRITTEN_NAME = re.compile(r"(?:functions\.)?(.+?)(?::[0-9]+)?", re.DOTALL)
-_NAME_END = re.compile(r"[^a-z0-9]")
+_WRITTEN_NAME = lazy_pattern(r"(?:functions\.)?(.+?)(?::[0-9]+)?", re.DOTALL)
+_NAME_END = lazy_pattern(r"[^a-z0-9]")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
-_PYTHON = re.compile(
+_PYTHON = lazy_pattern(
     r"""(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'?|"[^"\\]*(?:\\.[^"\\]*)*"?)"""
     r"|(?P<word>\b(?:True|False|None)\b)|(?P<comma>(?<=[\w'\"\]}]),)(?=[ \t\n\r]*[\]}])",
     re.DOTALL,
 )
 """The parts of Python literals that differ from JSON. A string without an end matches up to the end of the text,
 so that it is not tried again from its next character."""
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPE = lazy_pattern(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "\n": ""}
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from renderers.core.lazy import lazy
+from renderers.core.lazy import lazy, lazy_pattern
 from renderers.tokenizer.encoding.alignment import aligned_offsets
 from renderers.tokenizer.encoding.piece_cache import PackedIds, TokenPlaces, pack_ids
 from renderers.tokenizer.engines.select import EngineStatus
 from renderers.tokenizer.foreign_texts import ForeignTexts, attempt
 from renderers.tokenizer.vocab import reserved_among
 
-_CONTROL_TEXT = re.compile(r"(?=([<\[\]〈][^\s<]{1,58}?[>\[\]〉]))")
+_CONTROL_TEXT = lazy_pattern(r"(?=([<\[\]〈][^\s<]{1,58}?[>\[\]〉]))")
 """The forms of special tokens in the text of a chat template: `<|end|>`, `[INST]`, `]~b]`. They may overlap."""
 _ROLE_TOKENS = tuple(f"<|{role}|>" for role in ("system", "user", "assistant", "tool", "observation", "developer"))
 """Special tokens that templates put together from the role of a message."""

@@ -19,9 +19,7 @@ import pytest
 
 from renderers import EMBEDDED, TRUSTED_REVISIONS, TokenizerFileError, TokenizerUnreachableError, load_tokenizer
 from renderers.tokenizer.loading import hub as hub_module
-from renderers.tokenizer.loading.files import MODEL_FILES, VOCABULARY_FILES
 from tests.support.fake_hub import FakeHub, serve_hub
-from tests.support.models import snapshot_of
 
 NAME = "org/model"
 FILES = {path.name: path.read_bytes() for path in EMBEDDED.iterdir()}
@@ -452,31 +450,3 @@ def test_threads_that_ask_at_once_share_one_download_and_one_object(machine: Mac
     results = machine.load_all(NAME, threads=16)
     assert len({result["object"] for result in results}) == 1
     assert sum(method == "GET" and path.endswith("/tokenizer.json") for method, path, _ in machine.hub.requests) == 1
-
-
-def test_the_cache_is_read_as_its_own_client_reads_it(hub: Path) -> None:
-    from huggingface_hub import try_to_load_from_cache
-
-    for name, revision in (("Qwen/Qwen3-8B", "main"), ("moonshotai/Kimi-K2.5", "main"), ("Qwen/Qwen3-8B", "x")):
-        snapshot = hub_module.cached_snapshot(name, revision)
-        for file in (*VOCABULARY_FILES, *MODEL_FILES):
-            theirs = try_to_load_from_cache(name, file, revision=revision)
-            ours = snapshot.directory / file if snapshot and (snapshot.directory / file).exists() else None
-            assert theirs == (str(ours) if ours else None)
-    assert hub_module.cached_snapshot("Qwen/Qwen3-8B", snapshot_of("Qwen/Qwen3-8B").name) is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "valid"),
-    [
-        ("gpt2", True),
-        ("Qwen/Qwen3-8B", True),
-        ("a/b/c", False),
-        ("/a", False),
-        ("a b", False),
-        ("", False),
-        ("../a", False),
-    ],
-)
-def test_repository_names(name: str, valid: bool) -> None:
-    assert hub_module.is_repository_name(name) is valid

@@ -13,10 +13,10 @@ no quotes, other values are JSON.
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import replace
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
     CallHead,
@@ -31,8 +31,8 @@ from renderers.parsing.tool_formats.base import (
 from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _START, _MESSAGE, _END = "<|start|>", "<|message|>", "<|eom|>"
-_RECIPIENT = re.compile(r"\bto=(\S+)")
-_ROLE = re.compile(r"\s*(\w+)(?!=)\b")
+_RECIPIENT = lazy_pattern(r"\bto=(\S+)")
+_ROLE = lazy_pattern(r"\s*(\w+)(?!=)\b")
 _BLOCK = "<atem:function_calls>", "</atem:function_calls>"
 _TAGS = Tags('<atem:invoke name="', '<atem:parameter name="', '">', "</atem:parameter>", end="</atem:invoke>")
 _read_element = functools.partial(read_tagged, tags=_TAGS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
 from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
@@ -337,12 +338,12 @@ def without_fences(text: str) -> str:
     return fenced[1] if fenced else text
 
 
-_FENCED = re.compile(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
+_FENCED = lazy_pattern(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_HEAD = re.compile(
+_HEAD = lazy_pattern(
     rf'\s*\{{\s*(?:"(?:tool_call_)?id"\s*:\s*{_STRING}\s*,\s*)?"(?:tool_)?name"\s*:\s*({_STRING})\s*', re.DOTALL
 )
-_ARGUMENTS = re.compile(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
+_ARGUMENTS = lazy_pattern(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
 
 
 def read_json_head(payload: Payload) -> CallHead:

@@ -17,9 +17,9 @@ Models of either kind write calls of the other one as well, and leave out the se
 from __future__ import annotations
 
 import functools
-import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
     OK,
@@ -37,9 +37,9 @@ _CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
 _TYPE = "function"
 """The type of a call, which V3 writes before the separator."""
-_BODY_START = re.compile(r"\s*(?:\{|```)")
-_NAME_LINE = re.compile(r"([^\n{`]*)(?:\n|(?=[{`]))")
-_FENCES = re.compile(r"\s*(?:```(?:json)?)?\s*(?=\{)")
+_BODY_START = lazy_pattern(r"\s*(?:\{|```)")
+_NAME_LINE = lazy_pattern(r"([^\n{`]*)(?:\n|(?=[{`]))")
+_FENCES = lazy_pattern(r"\s*(?:```(?:json)?)?\s*(?=\{)")
 
 
 def _has_name_after(kind: str, byte_text: str, start: int, *, fenced: bool) -> bool | None:

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import read_value
 from renderers.parsing.tool_formats.base import (
@@ -40,9 +41,9 @@ from renderers.parsing.tool_formats.base import (
 )
 
 _DSML = "｜DSML｜"
-_NAME = re.compile(r'([^"\n]*)"\s*>')
-_KEY = re.compile(r'(.*?)" string="(true|false)">', re.DOTALL)
-_OTHER_KEY = re.compile(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
+_NAME = lazy_pattern(r'([^"\n]*)"\s*>')
+_KEY = lazy_pattern(r'(.*?)" string="(true|false)">', re.DOTALL)
+_OTHER_KEY = lazy_pattern(r'(.*?)"(?:\s+string="([^"\n]*)")?\s*>', re.DOTALL)
 """A key without a flag, or with other values or spaces."""
 
 

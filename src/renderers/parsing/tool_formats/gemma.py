@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parsing.schema import Schema, read_value
 from renderers.parsing.tool_formats.base import (
@@ -29,8 +29,8 @@ from renderers.parsing.tool_formats.base import (
 )
 
 _PREFIX = "call:"
-_SPACE = re.compile(r"[ \t\n\r]*")
-_BARE = re.compile(r"[^,}\]]*")
+_SPACE = lazy_pattern(r"[ \t\n\r]*")
+_BARE = lazy_pattern(r"[^,}\]]*")
 
 FindSchema = Callable[[str], Schema | None]
 """Return the schema of a member of an object. None if its types are unknown."""

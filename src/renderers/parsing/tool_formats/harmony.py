@@ -9,9 +9,8 @@ code. Messages on the channel `analysis` are reasoning. All other messages witho
 
 from __future__ import annotations
 
-import re
-
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.tool_formats.base import (
     OK,
     CallHead,
@@ -24,7 +23,7 @@ from renderers.parsing.tool_formats.base import (
 )
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
-_RECIPIENT = re.compile(r"to=([^\s<]*)")
+_RECIPIENT = lazy_pattern(r"to=([^\s<]*)")
 _FUNCTIONS, _PYTHON, _BROWSER = "functions.", "python", "browser."
 
 

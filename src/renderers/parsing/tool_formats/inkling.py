@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from renderers.core.completions import ParsedToolCall
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.tool_formats.base import (
     INVALID,
@@ -28,7 +29,7 @@ START, END, STOP = "<|message_model|>", "<|end_message|>", "<|content_model_end_
 TEXT, THINKING, CALL = "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>"
 _BODIES = TEXT, THINKING, CALL, "<|content_invoke_tool_text|>", "<|content_tool_error|>"
 _ARGUMENTS = ("args", "arguments")
-_NAME = re.compile(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,\s*"args"\s*:)?', re.DOTALL)
+_NAME = lazy_pattern(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,\s*"args"\s*:)?', re.DOTALL)
 
 
 def _kind_of(header: str, marker: str) -> SegmentKind:  # noqa: ARG001

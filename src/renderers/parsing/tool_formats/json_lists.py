@@ -21,6 +21,7 @@ import dataclasses
 import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.lenient_json import JsonError, member_text, read_json
 from renderers.parsing.tool_formats.base import (
     MISSING_NAME,
@@ -41,8 +42,8 @@ from renderers.parsing.tool_formats.base import (
     read_string,
 )
 
-_KEYED_HEAD = re.compile(r'\s*\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
-_BESIDE_CALLS = re.compile(r"(?:```(?:json)?|[ \t\n\r\[\],;])*")
+_KEYED_HEAD = lazy_pattern(r'\s*\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
+_BESIDE_CALLS = lazy_pattern(r"(?:```(?:json)?|[ \t\n\r\[\],;])*")
 _MARKERS = ("[TOOL_CALLS]", ""), ("<tool_call>", "</tool_call>")
 
 

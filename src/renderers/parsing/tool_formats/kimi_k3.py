@@ -12,11 +12,11 @@ have a tag `json` with all arguments in one object instead. Quotes and ampersand
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import ToolSchemas, read_value
 from renderers.parsing.tool_formats.base import (
@@ -38,7 +38,7 @@ _CALL = "<|open|>call", "<|close|>call<|sep|>"
 _SEPARATOR = "<|sep|>"
 _ARGUMENT = "<|open|>argument", "<|close|>argument<|sep|>"
 _JSON = "<|open|>json", "<|close|>json<|sep|>"
-_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_ATTRIBUTE = lazy_pattern(r'(\w+)="([^"]*)"')
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ import dataclasses
 import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.python_calls import CALL_START, PythonError, read_call
 from renderers.parsing.tool_formats.base import (
     INVALID,
@@ -29,8 +30,8 @@ from renderers.parsing.tool_formats.base import (
     recovered,
 )
 
-_BEFORE, _BETWEEN = re.compile(r"[ \t\n\r\[]*"), re.compile(r"[ \t\n\r,;]*")
-_END = re.compile(r"[ \t\n\r\]]*\Z")
+_BEFORE, _BETWEEN = lazy_pattern(r"[ \t\n\r\[]*"), lazy_pattern(r"[ \t\n\r,;]*")
+_END = lazy_pattern(r"[ \t\n\r\]]*\Z")
 _LLAMA_4 = "<|python_start|>", "<|python_end|>"
 
 

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from renderers.core.lazy import lazy_pattern
+
 Split = Callable[[str], list[str]]
 """A function that splits an ASCII text into words."""
 
@@ -17,13 +19,13 @@ _SPACES = frozenset("\t\n\v\f\r ")
 _DIGITS = frozenset("0123456789")
 _ESCAPED = {"s": _SPACES, "S": _ASCII - _SPACES, "d": _DIGITS, "D": _ASCII - _DIGITS}
 _ESCAPED |= {letter: frozenset(control) for letter, control in zip("tnvfr", "\t\n\v\f\r", strict=True)}
-_PROPERTY = re.compile(r"\\p\{(\w+)\}")
-_CATEGORY = re.compile(r"[LMNPSZC][a-z]?\Z")
+_PROPERTY = lazy_pattern(r"\\p\{(\w+)\}")
+_CATEGORY = lazy_pattern(r"[LMNPSZC][a-z]?\Z")
 _SCRIPTS_WITHOUT_ASCII = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
 _TO_BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
-_LETTER = re.compile("[A-Za-z]")
-_LETTERS_OF_ANY_CASE = re.compile(r"\(\?i:([A-Za-z'|]*)\)")
-_SYNTAX = re.compile(r"\((?:\?(?:[:!=]|i:)|(?!\?))|[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
+_LETTER = lazy_pattern("[A-Za-z]")
+_LETTERS_OF_ANY_CASE = lazy_pattern(r"\(\?i:([A-Za-z'|]*)\)")
+_SYNTAX = lazy_pattern(r"\((?:\?(?:[:!=]|i:)|(?!\?))|[|)]|[*+?][+?]?|\{\d+(?:,\d*)?\}(?![+?])")
 """Groups, alternatives and quantifiers, which mean the same in `re`."""
 
 

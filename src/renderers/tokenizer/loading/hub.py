@@ -1,23 +1,19 @@
-"""Find the files of a repository in the Hugging Face cache, and download missing ones with the hub client.
-
-The cache is read by its documented layout: importing the client takes longer than reading a vocabulary.
-"""
+"""Download the files of a repository to the Hugging Face cache, with the hub client."""
 
 from __future__ import annotations
 
 import errno
 import functools
 import http
-import re
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError, TokenizerUnreachableError
-from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES, read_bytes, stat_or_none
+from renderers.tokenizer.loading.files import MODEL_FILES, TEMPLATE_FOLDER, VOCABULARY_FILES
+from renderers.tokenizer.loading.hub_cache import HubClosedError, cache_folder, cached_snapshot
 from renderers.tokenizer.loading.network import (
     CONNECT_SECONDS,
     NoResponseError,
@@ -31,9 +27,6 @@ from renderers.tokenizer.loading.suggest import did_you_mean
 
 Result = TypeVar("Result")
 
-_REPOSITORY_NAME = re.compile(r"(?=.{1,200}\Z)\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
-_REVISION = re.compile(r"(?=.{1,200}\Z)(?!.*\.\.)\w[\w./+-]*", re.ASCII)
-_COMMIT = re.compile(r"[0-9a-f]{6,64}")
 _NETWORK_PACKAGES = frozenset("huggingface_hub hf_xet httpx httpx2 httpcore requests urllib3 socket ssl".split())
 _NETWORK_ERRNOS = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 _PAUSES = (0.5, 1.0)
@@ -42,50 +35,6 @@ _MARGIN = 5
 """Seconds that the client may take for requests of its own before the first one."""
 LISTING_SECONDS = 60
 _FETCHES: SingleFlight[frozenset[str]] = SingleFlight(keep=0)
-
-
-class HubClosedError(Exception):
-    """The hub refused access: the repository is gated or does not exist."""
-
-
-class Snapshot(NamedTuple):
-    """A directory of files: one commit of a repository in the cache, or a local directory without a commit."""
-
-    directory: Path
-    absent: frozenset[str]
-    """Files that do not exist in the repository at this commit. Other missing files may exist on the hub."""
-    commit: str | None = None
-
-
-def is_repository_name(name: str) -> bool:
-    return _REPOSITORY_NAME.fullmatch(name) is not None
-
-
-def is_revision(revision: str) -> bool:
-    return _REVISION.fullmatch(revision) is not None
-
-
-def cached_snapshot(repository: str, revision: str, absent: frozenset[str] = frozenset()) -> Snapshot | None:
-    """Return a revision from the cache; None if it is not cached. `absent` files are known not to exist."""
-    root = _cache_folder(repository)
-    in_cache = stat_or_none(root / "snapshots" / revision) is not None
-    commit = revision if in_cache else _cached_ref(root / "refs" / revision)
-    if commit is None:
-        return None
-    recorded = root / ".no_exist" / commit
-    absent |= {file for file in (*VOCABULARY_FILES, *MODEL_FILES) if stat_or_none(recorded / file)}
-    return Snapshot(root / "snapshots" / commit, absent, commit)
-
-
-def _cache_folder(repository: str) -> Path:
-    return Path(constants.HF_HUB_CACHE) / ("models--" + repository.replace("/", "--"))
-
-
-def _cached_ref(path: Path) -> str | None:
-    if stat_or_none(path) is None:
-        return None
-    commit = read_bytes(path).decode("ascii", errors="replace").strip()
-    return commit if _COMMIT.fullmatch(commit) else None
 
 
 def fetch(repository: str, revision: str) -> frozenset[str]:
@@ -163,7 +112,7 @@ def _request(repository: str, send: Callable[[], Result]) -> Result | None:
             raise TokenizerUnreachableError(_describe_failure(repository, error)) from error
         # The Rust downloader of the client raises plain `RuntimeError`.
         if isinstance(error, OSError) or type(error) is RuntimeError:
-            path = getattr(error, "filename", None) or _cache_folder(repository)
+            path = getattr(error, "filename", None) or cache_folder(repository)
             fault = f"could not be downloaded ({_reason(error)}). Check the permissions and the free space there."
             raise TokenizerFileError(fault, file=str(path)) from error
         raise

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from huggingface_hub import constants
 
 from renderers.errors import TokenizerFileError, TokenizerLoadError, TokenizerNotFoundError, TokenizerUnreachableError
-from renderers.tokenizer.loading import hub
 from renderers.tokenizer.loading.files import (
     MODEL_FILES,
     TEMPLATE_FOLDER,
@@ -21,6 +20,13 @@ from renderers.tokenizer.loading.files import (
     TokenizerFiles,
     file_identity,
     stat_or_none,
+)
+from renderers.tokenizer.loading.hub_cache import (
+    HubClosedError,
+    Snapshot,
+    cached_snapshot,
+    is_repository_name,
+    is_revision,
 )
 from renderers.tokenizer.loading.suggest import did_you_mean
 
@@ -52,13 +58,13 @@ def locate(name: str, revision: str | None) -> TokenizerFiles:
     status = stat_or_none(name)
     if status is not None:
         return _local(name, Path(os.path.abspath(name)), status.st_mode)
-    if not hub.is_repository_name(name):
+    if not is_repository_name(name):
         hint = " (~ is not expanded)" if name.startswith("~") else ""
         raise TokenizerNotFoundError(
             f"{name!r} is neither a file nor a directory{hint}, and cannot be the name of a repository. Check the path."
             + did_you_mean(name)
         )
-    if revision is not None and not hub.is_revision(revision):
+    if revision is not None and not is_revision(revision):
         raise TokenizerNotFoundError(f"{revision!r} cannot be a revision.")
     return _repository(name, revision)
 
@@ -67,7 +73,7 @@ def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise TokenizerFileError("is neither a file nor a directory.")
     directory, vocabulary = (path, None) if stat.S_ISDIR(mode) else (path.parent, path.name)
-    files = _files(name, str(path), hub.Snapshot(directory, absent=frozenset(MODEL_FILES)), vocabulary)
+    files = _files(name, str(path), Snapshot(directory, absent=frozenset(MODEL_FILES)), vocabulary)
     if files is None:
         raise _nothing_usable("the directory", directory)
     return files
@@ -76,13 +82,13 @@ def _local(name: str, path: Path, mode: int) -> TokenizerFiles:
 def _repository(name: str, revision: str | None) -> TokenizerFiles:
     try:
         return _cached_or_fetched(name, name, revision or TRUSTED_REVISIONS.get(name, "main"))
-    except hub.HubClosedError as refusal:
+    except HubClosedError as refusal:
         mirror = MIRRORS.get(name) if revision is None else None
         if mirror is None:
             raise TokenizerNotFoundError(str(refusal)) from refusal.__cause__
         try:
             files = _cached_or_fetched(name, mirror, "main")
-        except hub.HubClosedError as error:
+        except HubClosedError as error:
             raise TokenizerNotFoundError(f"{refusal} {error}") from error.__cause__
         logger.warning("%s: %s Reading its mirror %s instead.", name, refusal, mirror)
         return files
@@ -92,7 +98,7 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
     if constants.HF_HUB_OFFLINE:
         files = _cached(name, repository, revision)
         if files is None:
-            raise hub.HubClosedError(
+            raise HubClosedError(
                 f"{repository} at revision {revision!r} is not in the cache, and HF_HUB_OFFLINE is set. Unset it, or "
                 f"download the repository first.{did_you_mean(repository)}"
             )
@@ -101,7 +107,10 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
         files = _cached(name, repository, revision)
         if files is not None and _NOT_CACHED not in files.missing.values():
             return files
-    files = _cached(name, repository, revision, absent=hub.fetch(repository, revision))
+    # Imported here: it imports the HTTP client of the standard library, which takes as long as a render.
+    from renderers.tokenizer.loading.hub import fetch
+
+    files = _cached(name, repository, revision, absent=fetch(repository, revision))
     if files is None:
         raise TokenizerUnreachableError(f"the cache lost {repository} while it was being fetched. Try again.")
     return files
@@ -109,7 +118,7 @@ def _cached_or_fetched(name: str, repository: str, revision: str) -> TokenizerFi
 
 def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = frozenset()) -> TokenizerFiles | None:
     """Return the cached files; None if the vocabulary may exist on the hub. `absent` files do not exist there."""
-    snapshot = hub.cached_snapshot(repository, revision, absent)
+    snapshot = cached_snapshot(repository, revision, absent)
     if snapshot is None:
         return None
     files = _files(name, repository, snapshot)
@@ -118,7 +127,7 @@ def _cached(name: str, repository: str, revision: str, absent: frozenset[str] = 
     return files
 
 
-def _files(name: str, location: str, snapshot: hub.Snapshot, vocabulary: str | None = None) -> TokenizerFiles | None:
+def _files(name: str, location: str, snapshot: Snapshot, vocabulary: str | None = None) -> TokenizerFiles | None:
     """Return the files in the directory of a snapshot, in a fixed order; None if there is no vocabulary."""
     directory = snapshot.directory
     candidates = (*VOCABULARY_FILES, *MODEL_FILES, *_template_files(directory))
