@@ -14,6 +14,7 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 
 from renderers import EMBEDDED, LoadedTokenizer, adopt_tokenizer, create_renderer, load_tokenizer
 from renderers.tokenizer.encoding.piece_cache import unpack_ids
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer
 from renderers.tokenizer.vocab import Vocab, vocab_from_state
 from tests.support.standin import byte_tokenizer
 
@@ -40,7 +41,8 @@ def vocab_with(*tokens: AddedToken, **fields: Any) -> Vocab:
         "isolating_token_ids": frozenset(),
         "byte_level": True,
     }
-    return Vocab(backend=backend, added_tokens=added, special_ids=special, **{**facts, **fields})
+    truth = LazyTokenizer("a test", lambda: backend)
+    return Vocab(truth=truth, added_tokens=added, special_ids=special, **{**facts, **fields})
 
 
 def test_reserved_texts_are_all_added_tokens_but_layout_and_control_texts_the_special_ones() -> None:

@@ -96,7 +96,7 @@ class LoadedTokenizer:
     """Hugging Face's record of the format of turns, in `tokenizer_config.json`; None if there is none."""
     is_fast: ClassVar[bool] = True
     """Always True."""
-    vocab_size = lazy[int](lambda self: self.vocab.backend.get_vocab_size(with_added_tokens=False))
+    vocab_size = lazy[int](lambda self: self.vocab.facts.model_size)
     """The number of tokens without added tokens. `len(tokenizer)` includes them."""
     chat_template = lazy[str | None](lambda self: self.chat_templates.get("default"))
     """The default chat template; None if there is none."""
@@ -167,7 +167,7 @@ class LoadedTokenizer:
     def convert_tokens_to_ids(self, tokens: str | list[str] | tuple[str, ...]) -> int | list[int | None] | None:
         """Return the id of a token, or of each of several; `unk_token_id` for a text that is not a token."""
         if isinstance(tokens, str):
-            number = self.vocab.backend.token_to_id(tokens)
+            number = self.vocab.id_of(tokens)
             return self.unk_token_id if number is None else number
         return [self.convert_tokens_to_ids(token) for token in _list_texts(tokens, name="tokens")]
 
@@ -191,7 +191,7 @@ class LoadedTokenizer:
         return dict(self.added_tokens)
 
     def __len__(self) -> int:
-        return self.vocab.backend.get_vocab_size(with_added_tokens=True)
+        return self.vocab.facts.size
 
     @property
     def all_special_tokens(self) -> list[str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
-
-from tokenizers import AddedToken, Encoding, Tokenizer
+from typing import TYPE_CHECKING, Any
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
@@ -21,17 +19,16 @@ from renderers.tokenizer.encoding.byte_text import (
 )
 from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
 from renderers.tokenizer.encoding.plain import PlainEncoder
-from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
+from renderers.tokenizer.encoding.token_sizes import TokenSizes
 from renderers.tokenizer.engines.base import encode_with
-from renderers.tokenizer.engines.huggingface import (
-    NFC_KEEPS,
-    check_text,
-    component_types,
-    encode_batch,
-    prepends_a_space,
-)
+from renderers.tokenizer.engines.huggingface import NFC_KEEPS, check_text, encode_batch
 from renderers.tokenizer.engines.select import EngineChoice, check_engine
+from renderers.tokenizer.facts import TokenizerFacts, facts_of
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer
 from renderers.tokenizer.loading.single_flight import SingleFlight
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -44,7 +41,8 @@ class Vocab:
 
     digest: str
     """A hash of everything it was built from."""
-    backend: Tokenizer
+    truth: LazyTokenizer
+    """The tokenizer of the files, which defines the ids."""
     special_tokens_map: Mapping[str, str]
     added_tokens: Mapping[str, int]
     special_ids: frozenset[int]
@@ -60,7 +58,18 @@ class Vocab:
 
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"backend": self.backend.to_str()}
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "truth"}
+        return state | {"backend": self.backend.to_str()}
+
+    @property
+    def backend(self) -> Tokenizer:
+        """The tokenizer of the files, built if it was not used before."""
+        return self.truth.tokenizer
+
+    @lazy
+    def facts(self) -> TokenizerFacts:
+        """Facts about `backend`."""
+        return facts_of(self.backend)
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
         """Encode one text. Raise `UnencodableTextError` if it contains a lone surrogate."""
@@ -107,11 +116,14 @@ class Vocab:
         """
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
         # An engine sees a text as the first one.
-        engines = None if prepends_a_space(self.backend) else self.engines
+        engines = None if self.facts.prepends_a_space else self.engines
         return PlainEncoder(self.backend, engines, reserved=reserved, matched=self.reserved_texts - self.isolated_texts)
 
     def id_of(self, token: str | None) -> int | None:
-        return None if token is None else self.backend.token_to_id(token)
+        if token is None:
+            return None
+        number = self.added_tokens.get(token)
+        return self.backend.token_to_id(token) if number is None else number
 
     def places(self, text: str) -> TokenPlaces:
         """Return the places of the tokens of a text, adding no special tokens."""
@@ -141,7 +153,7 @@ class Vocab:
     @lazy
     def token_sizes(self) -> TokenSizes | None:
         """The number of bytes of each token by id; None if they do not add up to the size of a text."""
-        if not self.byte_level and not replaces_only_spaces(self.backend):
+        if not self.byte_level and not self.facts.replaces_only_spaces:
             return None
         return TokenSizes(self.token_texts)
 
@@ -149,7 +161,7 @@ class Vocab:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""
         if not self.byte_level:
             return "▁" not in text
-        return (self._composes and NFC_KEEPS.fullmatch(text) is not None) or self._kept_texts.lookup([text])[text]
+        return (self.facts.composes and NFC_KEEPS.fullmatch(text) is not None) or self._kept_texts.lookup([text])[text]
 
     @lazy
     def _kept_texts(self) -> PieceCache[bool]:
@@ -160,9 +172,6 @@ class Vocab:
             return [normalizer is None or normalizer.normalize_str(text) == text for text in texts]
 
         return PieceCache(find, size=sys.getsizeof)
-
-    _composes = lazy[bool](lambda self: {"NFC"}.issuperset(component_types(self.backend.normalizer)))
-    """True if the normalizer is NFC, or there is none."""
 
     isolating_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.isolating_token_ids))
     stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))
@@ -179,13 +188,10 @@ class Vocab:
     @lazy
     def isolated_texts(self) -> frozenset[str]:
         """The tokens that no piece contains: isolating and reserved ones, unless other text is normalized to them."""
-        added = self._added_tokens if self.backend.normalizer is not None else ()
+        added = self.facts.added if self.facts.normalizes else ()
         return (self.isolating_texts & self.reserved_texts).difference(
             token.content for token in added if token.normalized
         )
-
-    _added_tokens = lazy[list[AddedToken]](lambda self: list(self.backend.get_added_tokens_decoder().values()))
-    """Vocabularies have up to thousands, and each call of the Rust library copies them."""
 
     def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)
@@ -193,7 +199,7 @@ class Vocab:
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:
         """The added tokens that absorb the spaces before or after them."""
-        added = self._added_tokens
+        added = self.facts.added
         return {token.content: (token.lstrip, token.rstrip) for token in added if token.lstrip or token.rstrip}
 
 
@@ -229,6 +235,10 @@ def vocab_with_engine(vocab: Vocab, bpe_engine: BpeEngineName) -> Vocab:
 
 def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
     def build() -> Vocab:
-        return Vocab(**{**state, "backend": Tokenizer.from_str(state["backend"]), "bpe_engine": "auto"})
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(state["backend"])
+        rest = {name: value for name, value in state.items() if name != "backend"}
+        return Vocab(**{**rest, "truth": LazyTokenizer(state["digest"], lambda: tokenizer), "bpe_engine": "auto"})
 
     return vocab_with_engine(shared_vocab(state["digest"], build=build), state["bpe_engine"])

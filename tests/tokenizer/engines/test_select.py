@@ -21,6 +21,7 @@ from renderers.tokenizer.engines import select as module
 from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError, fastokens_engine
 from renderers.tokenizer.engines.select import EngineChoice
 from renderers.tokenizer.engines.words import WordEncoder
+from renderers.tokenizer.vocab import vocab_from_state
 from tests.support.corpus import nasty_texts
 
 pytest.importorskip("fastokens", reason="fastokens is an extra")
@@ -191,7 +192,7 @@ def test_threads_get_the_same_ids_before_and_after_it_takes_over(monkeypatch: py
     monkeypatch.setattr(module, "_CHARACTERS_PER_TOKEN", 2)
     tokenizer = load_tokenizer(EMBEDDED)
     state = {**tokenizer.vocab.state(), "digest": "threads"}
-    vocab = type(tokenizer.vocab)(**{**state, "backend": tokenizer.vocab.backend})
+    vocab = vocab_from_state(state)
     texts = [f"{text[:200]} {number}" for number, text in enumerate(nasty_texts(code_files=2, random_texts=200))]
     texts = [text for text in texts if not any(token in text for token in vocab.added_tokens)]
     due = [encoding.ids for encoding in vocab.backend.encode_batch_fast(texts, add_special_tokens=False)]

@@ -7,8 +7,10 @@ import itertools
 import re
 from array import array
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tokenizers import Tokenizer
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 
 def _byte_symbols() -> tuple[str, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import uuid
 from collections.abc import Mapping, Sequence
-
-from tokenizers import AddedToken, Tokenizer
+from typing import TYPE_CHECKING
 
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
@@ -14,7 +13,10 @@ from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.select import EngineChoice
 
-_ISOLATOR = f"<{uuid.uuid4().hex}>"
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_ISOLATOR = f"<{os.urandom(16).hex()}>"
 """Stands for the special token before a text. Random, so that no text contains it."""
 
 
@@ -34,6 +36,8 @@ class PlainEncoder:
         reserved: Mapping[str, int],
         matched: frozenset[str] = frozenset(),
     ) -> None:
+        from tokenizers import AddedToken, Tokenizer
+
         self._engines = engines
         self._matched = compile_alternation(matched)
         self._backend = Tokenizer(backend.model)

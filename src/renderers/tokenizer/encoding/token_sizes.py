@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-
-from tokenizers import Tokenizer, models
+from typing import TYPE_CHECKING
 
 from renderers.tokenizer.engines.huggingface import component_json
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _SPACE = "▁"
 _SPACES_REPLACED = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
@@ -50,6 +52,8 @@ def replaces_only_spaces(backend: Tokenizer) -> bool:
     """Return True for a vocabulary like that of Gemma: it writes spaces as U+2581, changes no other character, and
     has a token for each byte. The sizes of the tokens of a text without U+2581 then add up to its size.
     """
+    from tokenizers import models
+
     return (
         isinstance(backend.model, models.BPE)
         and bool(backend.model.byte_fallback)

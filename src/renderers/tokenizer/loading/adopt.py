@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
-
-import tokenizers
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from renderers.core.inputs import TokenizerLike
 from renderers.core.options import BpeEngineName
@@ -23,6 +22,9 @@ from renderers.tokenizer.loading.model_files import ModelFiles, read_templates
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
 from renderers.tokenizer.vocab import shared_vocab, vocab_with_engine
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _REQUIRED_METHODS = ("encode", "decode", "convert_tokens_to_ids")
 _PROBE = "Is it all there?"
@@ -71,7 +73,7 @@ def _adopt(tokenizer: TokenizerLike) -> LoadedTokenizer | ForeignTokenizer:
     kind = f"{type(tokenizer).__module__}.{type(tokenizer).__qualname__}"
     with only_load_errors(name=_name_of(tokenizer), file=kind):
         backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-        if isinstance(backend, tokenizers.Tokenizer):
+        if _is_tokenizer(backend):
             return _clone(backend, tokenizer, kind=kind)
     lacking = [method for method in _REQUIRED_METHODS if not callable(getattr(tokenizer, method, None))]
     if lacking:
@@ -83,7 +85,13 @@ def _adopt(tokenizer: TokenizerLike) -> LoadedTokenizer | ForeignTokenizer:
         return _wrap(tokenizer)
 
 
-def _clone(backend: tokenizers.Tokenizer, tokenizer: Any, *, kind: str) -> LoadedTokenizer:
+def _is_tokenizer(backend: object) -> TypeGuard[Tokenizer]:
+    # An object is an instance of the class only if its module is loaded.
+    loaded = sys.modules.get("tokenizers")
+    return loaded is not None and isinstance(backend, loaded.Tokenizer)
+
+
+def _clone(backend: Tokenizer, tokenizer: Any, *, kind: str) -> LoadedTokenizer:
     name = _name_of(tokenizer)
     extra = tuple(map(str, getattr(tokenizer, "all_special_tokens", ())))
     roles, templates = _special_tokens_of(tokenizer), _templates_of(tokenizer)

@@ -12,6 +12,7 @@ from renderers.core.options import BpeEngineName
 from renderers.core.text import describe_type
 from renderers.errors import TokenizerFileError, TokenizerLoadError
 from renderers.tokenizer.engines.select import check_engine
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer
 from renderers.tokenizer.loading.files import FilesChangedError, TokenizerFiles, digest, only_load_errors, with_place
 from renderers.tokenizer.loading.locate import locate
 from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
@@ -121,7 +122,7 @@ def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str)
     special.update(number for text in named if (number := tokenizer.token_to_id(text)) is not None)
     return Vocab(
         digest=digest,
-        backend=tokenizer,
+        truth=LazyTokenizer(digest, lambda: tokenizer),
         special_tokens_map=roles,
         added_tokens={token.content: number for number, token in added.items()},
         special_ids=frozenset(special),

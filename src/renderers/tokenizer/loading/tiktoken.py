@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from typing import TYPE_CHECKING
 
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _TABLE = dict(enumerate(BYTE_SYMBOLS))
 
@@ -24,6 +26,8 @@ def tokenizer_from_ranks(
     `first_id` is the id of rank 0. Added tokens below it become part of the vocabulary. Those after the ranks must
     follow without a gap; the caller checks their ids. All added tokens but `ordinary_tokens` are special.
     """
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+
     symbols = {token: token.decode("latin-1").translate(_TABLE) for token in ranks}
     vocabulary = {symbols[token]: first_id + rank for token, rank in ranks.items()}
     vocabulary.update((text, number) for text, number in added_tokens.items() if number < first_id)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING
 
-from tokenizers import Tokenizer
-
+from renderers.core.lazy import lazy_pattern
 from renderers.errors import TokenizerCheckError, TokenizerFileError
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from renderers.tokenizer.engines.huggingface import component_types
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _PLAIN_PROBE = "Two lines, 12 words.\nIs it all there?"
 _BYTE_PROBE = _PLAIN_PROBE + "\r\n\t naïve café — 你好，世界 🙂👩‍👩‍👧 \u0000\u200b שלום  ...    \n\n"
 # The last two have combining marks, which a normalizer may join to the last character of a token.
 _ISOLATION_PROBES = (("a", "b"), ("a ", " b"), ("a\n", "\n b"), ("1", "2"), ("e", "\u0301e"), ("=", "\u0338"))
-_WORD_AT_AN_END = re.compile(r"\A\w|\w\Z")
+_WORD_AT_AN_END = lazy_pattern(r"\A\w|\w\Z")
 _MOST_TESTED = 256
 _LONGEST_TOKEN = 128
 _MOST_CHARACTERS = 1 << 18

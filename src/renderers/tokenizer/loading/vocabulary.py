@@ -6,13 +6,14 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renderers.errors import TokenizerFileError
 from renderers.tokenizer.loading.model_files import ModelFiles, read_json
 from renderers.tokenizer.loading.tiktoken import tokenizer_from_ranks
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _TRUNCATED = "It may be truncated: download it again."
 _KIMI_WORD_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -68,6 +69,8 @@ def _from_tokenizer_json(content: bytes) -> Vocabulary:
         raise TokenizerFileError(
             "has a continuing_subword_prefix, which is not supported: such a vocabulary loses the spaces of a text."
         )
+    from tokenizers import Tokenizer
+
     tokenizer = Tokenizer.from_buffer(content)
     # Some files enable these, and each of them changes the ids of a text.
     tokenizer.no_truncation()
