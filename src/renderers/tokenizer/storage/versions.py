@@ -1,0 +1,34 @@
+"""The version of `tokenizers`, without importing it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+
+
+@functools.cache
+def tokenizers_version() -> str:
+    """Return the version of the installed `tokenizers`.
+
+    The name of the folder with its metadata has the version. Importing the package takes longer, and so does
+    `importlib.metadata`. If there is not exactly one such folder beside the package, it is imported.
+    """
+    versions = _recorded_versions()
+    if len(versions) == 1:
+        return versions[0]
+    from tokenizers import __version__
+
+    return __version__
+
+
+def _recorded_versions() -> list[str]:
+    spec = importlib.util.find_spec("tokenizers")
+    if spec is None or spec.origin is None:
+        return []
+    prefix, suffix = "tokenizers-", ".dist-info"
+    try:
+        names = os.listdir(os.path.dirname(os.path.dirname(spec.origin)))
+    except OSError:
+        return []
+    return [name[len(prefix) : -len(suffix)] for name in names if name.startswith(prefix) and name.endswith(suffix)]
