@@ -30,7 +30,7 @@ def test_sections_are_read_as_they_were_written(sections: dict[str, bytes]) -> N
 
 def test_sections_are_read_only_and_aligned() -> None:
     content = packed()
-    section = Container(bytearray(content), key="the key").section("c")
+    section = Container(memoryview(bytearray(content)), key="the key").section("c")
     assert section.readonly
     assert content.index(SECTIONS["c"]) % 64 == 0
 
