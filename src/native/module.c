@@ -7,6 +7,11 @@ static PyMethodDef methods[] = {
      "attribute(text, ids, sizes, borders, ends, labels, run): the labels of a text as runs of tokens, and the tokens\n"
      "across a border of sampled text. Otherwise as `locate`.\n\n"
      "`labels` are tuples of seven: start, end, message, path, channel, sampled, content. `run` is the class of runs."},
+    {"encode_bpe", native_encode_bpe, METH_VARARGS,
+     "encode_bpe(block, texts, cache, normalized): the ids of each text as uint32, None if it is left out because of its\n"
+     "characters.\n\n"
+     "`block` is a compiled vocabulary. `cache` is a bytearray for words. With `normalized`, texts are in the normal form\n"
+     "of the vocabulary. `renderers.tokenizer.compiled.block` has the format."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,
@@ -16,6 +21,9 @@ static PyMethodDef methods[] = {
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
     {"find_invalid_id", native_find_invalid_id, METH_O,
      "find_invalid_id(ids): the index of the first item that is not a plain int from 0 to 2**32 - 1; -1 if all are."},
+    {"fill_bpe", native_fill_bpe, METH_VARARGS,
+     "fill_bpe(block, merges, model): fill the tables of a compiled vocabulary.\n\n"
+     "`merges` are two ids for each rank, as uint32. `model` has a byte for each id, 1 if it is a token of the model."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},

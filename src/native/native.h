@@ -9,12 +9,14 @@
 
 #include <stdint.h>
 
-#define VERSION 10 /* increased with every change of an interface */
+#define VERSION 11 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
+PyObject *native_encode_bpe(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
+PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_join_ids(PyObject *module, PyObject *args);

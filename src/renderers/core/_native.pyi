@@ -1,5 +1,6 @@
 from array import array
 from collections.abc import Container, Mapping
+from mmap import mmap
 from typing import Any, TypeVar
 
 _Match = TypeVar("_Match", bound=tuple[int, int, str])
@@ -26,6 +27,10 @@ def fill(entries: bytearray, texts: bytes, ends: array[int], markers: bytes, /) 
 def join(
     ids: list[int], entries: bytes | bytearray, texts: bytes | bytearray, first: int, /
 ) -> tuple[str, bytes, list[int]] | list[int]: ...
+def encode_bpe(
+    block: bytes | bytearray | memoryview | mmap, texts: list[str], cache: bytearray, normalized: bool, /
+) -> list[bytes | None]: ...
+def fill_bpe(block: bytearray, merges: array[int], model: bytes | bytearray, /) -> None: ...
 def join_ids(prompt: list[int], completion: list[int], added: list[int], /) -> list[int]: ...
 def join_pieces(
     pieces: list[bytes], marks: list[_Match], added_tokens: Mapping[str, int], /

@@ -11,8 +11,8 @@ from typing import Literal
 ContentTokens = Literal["template", "text", "refuse"]
 """How special-token text in messages is encoded: as the template's text is, as ordinary text, or an error is raised."""
 
-BpeEngineName = Literal["auto", "tokenizers", "fastokens"]
-"""The library that encodes text: the fastest one that is proven exact and worth its load, or the named one."""
+BpeEngineName = Literal["auto", "tokenizers", "native"]
+"""The engine that encodes text: the one in C once its tables are worth their compilation, or the named one."""
 
 Prefill = Literal["template", "kept"]
 """Whether empty reasoning of a generation prompt stays in the history: as the template decides, or always."""

@@ -117,7 +117,7 @@ class Vocab:
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
         # An engine sees a text as the first one.
         engines = None if self.facts.prepends_a_space else self.engines
-        return PlainEncoder(self.backend, engines, reserved=reserved, matched=self.reserved_texts - self.isolated_texts)
+        return PlainEncoder(self.backend, engines, reserved=reserved)
 
     def id_of(self, token: str | None) -> int | None:
         if token is None:

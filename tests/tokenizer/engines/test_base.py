@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from array import array
 from collections.abc import Sequence
 
-from renderers.tokenizer.encoding.piece_cache import PackedIds, unpack_ids
-from renderers.tokenizer.engines.base import BpeEngine, EncodedTexts, encode_with
+from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids, unpack_ids
+from renderers.tokenizer.engines.base import BpeEngine, encode_with
 
 
 class Letters(BpeEngine):
@@ -16,12 +14,8 @@ class Letters(BpeEngine):
     name = "letters"
     version = "1"
 
-    def takes(self, text: str) -> bool:
-        return text.isascii()
-
-    def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        ends = [sum(map(len, texts[: at + 1])) for at in range(len(texts))]
-        return EncodedTexts(array("I", list("".join(texts).encode())), ends)
+    def encode(self, texts: Sequence[str]) -> list[PackedIds | None]:
+        return [pack_ids(list(text.encode())) if text.isascii() else None for text in texts]
 
 
 def unpacked(found: list[PackedIds]) -> list[list[int]]:
@@ -39,11 +33,6 @@ def test_others_are_encoded_otherwise_and_all_are_in_order() -> None:
 
 def test_without_an_engine_all_are() -> None:
     assert unpacked(encode_with(None, ["a", "b"], indices)) == [[5_000], [5_001]]
-
-
-def test_a_pattern_keeps_texts_from_an_engine() -> None:
-    found = encode_with(Letters(), ["a<b", "a"], indices, unless=re.compile("<"))
-    assert unpacked(found) == [[5_000], [97]]
 
 
 def test_nothing_is_asked_for_if_an_engine_takes_all() -> None:

@@ -31,7 +31,7 @@ FREE = (*_FREE, *map(chr, range(0x100, 0x1000)))
 
 NORMAL_BYTES = bytes(0xFF if byte in _NO_TEXT else byte for byte in range(256))
 """A translation table for bytes: those that occur in no UTF-8 text become one that represents no token."""
-_SYMBOL_CODEC = codecs.charmap_build("\0" + "".join(BYTE_SYMBOLS[1:]))
+SYMBOL_CODEC = codecs.charmap_build("\0" + "".join(BYTE_SYMBOLS[1:]))
 """Encodes byte symbols to bytes. CPython has a fast codec only for tables that begin with NUL."""
 _ABSENT = BYTE_SYMBOLS[0xFF]
 _FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -135,7 +135,7 @@ def texts_of_bytes(backend: Tokenizer, added: Mapping[str, int]) -> ByteTexts:
     # One call for all tokens, and a codec instead of `str.translate`, which takes ten times as long.
     joined = texts.joined.replace(BYTE_SYMBOLS[0], "\0")
     try:
-        data = bytearray(codecs.charmap_encode(joined, "strict", _SYMBOL_CODEC)[0].translate(NORMAL_BYTES))
+        data = bytearray(codecs.charmap_encode(joined, "strict", SYMBOL_CODEC)[0].translate(NORMAL_BYTES))
     except UnicodeEncodeError:
         # A token with characters that are not byte symbols is its own text.
         return ByteTexts([UNKNOWN if token is None else _translated(token) for token in symbols])
@@ -163,7 +163,7 @@ def _translated(token: str) -> str:
         return token
     if "\0" not in token:
         try:
-            data, _ = codecs.charmap_encode(token.replace(BYTE_SYMBOLS[0], "\0"), "strict", _SYMBOL_CODEC)
+            data, _ = codecs.charmap_encode(token.replace(BYTE_SYMBOLS[0], "\0"), "strict", SYMBOL_CODEC)
             return data.translate(NORMAL_BYTES).decode("latin-1")
         except UnicodeEncodeError:
             pass

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from renderers.core.text import compile_alternation
 from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import encode_batch
@@ -24,22 +23,14 @@ class PlainEncoder:
     """Encode text between special tokens to ordinary tokens, even if it contains the text of a special token.
 
     It shares the vocabulary of `backend` and has no added tokens except runs of spaces and newlines. `reserved` are
-    the other added tokens and their ids. `engines` encode the texts without those in `matched`, the added tokens that
-    they find in text. `TypeError` if the model itself encodes a reserved text to its token, as word-level models do.
+    the other added tokens and their ids. `engines` encode the texts that they take: they find no added tokens.
+    `TypeError` if the model itself encodes a reserved text to its token, as word-level models do.
     """
 
-    def __init__(
-        self,
-        backend: Tokenizer,
-        engines: EngineChoice | None,
-        *,
-        reserved: Mapping[str, int],
-        matched: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, backend: Tokenizer, engines: EngineChoice | None, *, reserved: Mapping[str, int]) -> None:
         from tokenizers import AddedToken, Tokenizer
 
         self._engines = engines
-        self._matched = compile_alternation(matched)
         self._backend = Tokenizer(backend.model)
         for part in ("normalizer", "pre_tokenizer"):
             if getattr(backend, part) is not None:
@@ -79,9 +70,7 @@ class PlainEncoder:
     def _encode_batch(self, texts: list[str]) -> list[PackedIds]:
         bare = [text.removeprefix(_ISOLATOR) for text in texts]
         engine = None if self._engines is None else self._engines.engine_for(bare)
-        return encode_with(
-            engine, bare, lambda rest: self._encode_marked([texts[at] for at in rest]), unless=self._matched
-        )
+        return encode_with(engine, bare, lambda rest: self._encode_marked([texts[at] for at in rest]))
 
     def _encode_marked(self, texts: list[str]) -> list[list[int]]:
         return [

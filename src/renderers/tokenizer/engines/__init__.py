@@ -1,1 +1,1 @@
-"""Encode plain text with `tokenizers`, `fastokens`, or a lookup of ASCII words."""
+"""Encode plain text with `tokenizers`, or in C with a compiled vocabulary."""

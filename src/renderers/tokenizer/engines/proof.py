@@ -1,15 +1,11 @@
-"""Compare an engine with the tokenizer: on texts made for the vocabulary, and for every character that is used."""
+"""Texts on which an engine is compared with the tokenizer."""
 
 from __future__ import annotations
 
 import itertools
 import random
-import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-Encode = Callable[[list[str]], Sequence[Sequence[int]]]
-"""A function that returns the ids of each text."""
+from collections.abc import Iterator, Sequence
 
 _ASCII = "".join(map(chr, range(128)))
 _KINDS = (
@@ -45,16 +41,13 @@ _SAMPLES = (
 )
 _SPACES = (" ", "\n", "\t", "\r\n", " \n", "\n ", "\r", "\u00a0", "\u3000", "\f", "\v")
 _LENGTHS = (*range(1, 20), 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 1000)
-_ROW = 16
-_BMP = 0x10000
 
 
-def probe_texts(*, words: Sequence[str], added: Collection[str] = ()) -> list[str]:
+def probe_texts(*, words: Sequence[str]) -> list[str]:
     """Return the texts that an engine must encode as the tokenizer does.
 
     They contain all pairs of ASCII characters, many scripts, runs of spaces, digits and letters, sequences that a
-    normalizer composes, random mixtures, and `words`, which are texts of tokens. `added` are the added tokens that the
-    engine must find in text.
+    normalizer composes, random mixtures, and `words`, which are texts of tokens.
     """
     return [
         "",
@@ -67,19 +60,6 @@ def probe_texts(*, words: Sequence[str], added: Collection[str] = ()) -> list[st
         *_composed_sequences(),
         *_mixtures(random.Random(0)),
         *_sentences(words),
-        *(
-            text
-            for token in sorted(added)
-            for text in (
-                f"a{token}b",
-                f"a {token} b",
-                f"\n{token}\n",
-                token * 2,
-                token[:-1],
-                token[1:],
-                f" {token[:-1]} x",
-            )
-        ),
     ]
 
 
@@ -107,75 +87,9 @@ def _sentences(words: Sequence[str]) -> Iterator[str]:
         yield "".join(group)
 
 
-def differing(engine: Encode, truth: Encode, texts: list[str]) -> list[str]:
-    """Return the texts for which an engine gives other ids than the tokenizer.
-
-    >>> differing(lambda texts: [[1] for _ in texts], lambda texts: [[len(text)] for text in texts], ["a", "ab"])
-    ['ab']
-    """
-    both = zip(texts, engine(texts), truth(texts), strict=True)
-    return [text for text, ids, due in both if list(ids) != list(due)]
-
-
-class ProvenCharacters:
-    """The characters that an engine is known to encode as the tokenizer does, next to any kind of character.
-
-    Engines have different tables of Unicode, so they disagree about single characters. A character is tried when a text
-    first contains it; above U+FFFF, the aligned row of 16 is. Threads share an object without a lock: two that race may
-    try a character twice.
-
-    >>> characters = ProvenCharacters(lambda texts: [text for text in texts if "ж" in text])
-    >>> characters.contain("naïve"), characters.contain("жук"), characters.refused
-    (True, False, frozenset({'ж'}))
-    """
-
-    def __init__(self, differing: Callable[[list[str]], list[str]]) -> None:
-        """Take a function that returns the texts for which the ids differ. ASCII characters must be proven already."""
-        self._differing = differing
-        self._proven = set(_ASCII)
-        self.refused: frozenset[str] = frozenset()
-        """The characters that are encoded differently, so far."""
-        self._pattern = _only(self._proven)
-        self._in_pattern = len(self._proven)
-
-    def contain(self, text: str) -> bool:
-        """Return True if all characters of a text are proven. Those that were never seen are tried."""
-        if self._pattern.fullmatch(text) is not None:
-            return True
-        new = set(text) - self._proven
-        if not new:
-            return True
-        if new & self.refused or any("\ud800" <= character <= "\udfff" for character in new):
-            return False
-        rows = {ord(character) // _ROW for character in new if ord(character) >= _BMP}
-        neighbours = {chr(row * _ROW + at) for row in rows for at in range(_ROW)}
-        self._prove(sorted(new | neighbours - self.refused))
-        return new <= self._proven
-
-    def _prove(self, characters: list[str]) -> None:
-        probes = dict(zip(map(_contexts, characters), characters, strict=True))
-        wrong = {probes[text] for text in self._differing(list(probes))}
-        self.refused |= wrong
-        self._proven.update(set(characters) - wrong)
-        # Compiling takes as long as there are characters. The set is enough until a pattern has many more.
-        if len(self._proven) > self._in_pattern + (self._in_pattern >> 4):
-            self._pattern, self._in_pattern = _only(sorted(self._proven)), len(self._proven)
-
-
-def _contexts(character: str) -> str:
+def contexts_of(character: str) -> str:
     """Return a text with a character next to letters, digits, spaces, punctuation, line ends and itself."""
     c = character
     text = f"a{c}b  {c}  C{c}d1{c}2 {c}{c}{c}{c}.{c}!\n{c}\n\n{c}'s {c}x"
     # Marks are also put in order by a normalizer.
     return f"{text} e{c}\u0301\u0323{c} \u0323{c}" if unicodedata.combining(c) else text
-
-
-def _only(characters: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches texts of these characters: one class, which `re` searches by table."""
-    ranges: list[list[int]] = []
-    for code in sorted(map(ord, characters)):
-        if ranges and ranges[-1][1] == code - 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    return re.compile("[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]*")

@@ -1,9 +1,10 @@
-"""Choose the engine of a vocabulary: the fastest one that is installed, proven, and worth its load."""
+"""Choose the engine of a vocabulary: the one in C once its compilation is worth it, else `tokenizers`."""
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -11,28 +12,21 @@ from typing import get_args
 from tokenizers import Tokenizer
 from tokenizers import __version__ as tokenizers_version
 
+from renderers.core.native import COMPILED
 from renderers.core.options import BpeEngineName, check_choice
-from renderers.tokenizer.engines.base import BpeEngine
-from renderers.tokenizer.engines.fastokens import (
-    FastokensEngine,
-    UnfitEngineError,
-    fastokens_engine,
-    is_installed,
-)
-from renderers.tokenizer.engines.words import WordEncoder, word_encoder
+from renderers.tokenizer.compiled.block import CompiledVocabulary, UnfitVocabularyError
+from renderers.tokenizer.engines.native import NativeEngine
 
-_CHARACTERS_PER_TOKEN = 16
-"""fastokens is loaded after this many characters for each token of the vocabulary.
+_CHARACTERS_PER_TOKEN = 4
+"""A vocabulary is compiled after this many characters for each of its tokens.
 
-It loads in about 10 µs a token, and saves 0.17 µs for an ASCII character, so it has repaid its load after 60 characters
-for each token. A process that has encoded a quarter of that usually encodes far more.
+That takes some 8 µs a token, and saves 0.25 µs a character, so it is repaid after 32 characters for each token. A
+process that has encoded an eighth of that usually encodes far more.
 """
-_WEIGHT = 4
-"""The weight of a character of a text that is not ASCII. Without the cache of words, it takes 0.6 µs."""
-_INSTALL = 'Install it with pip install "renderers[fast]"'
+_NOT_INSTALLED = "the C extension, which is faster, is not installed"
 
 _building = threading.Lock()
-"""Held while an engine is loaded. Nothing waits for it."""
+"""Held while a vocabulary is compiled. Nothing waits for it."""
 
 
 def _after_fork() -> None:
@@ -44,13 +38,18 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
+_ENGINES: weakref.WeakValueDictionary[str, NativeEngine] = weakref.WeakValueDictionary()
+_UNFIT: dict[str, str] = {}
+"""Engines, and the reasons why there is none, by digest of the vocabulary."""
+_MOST_UNFIT = 64
+
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
     """The library that encodes text, and the reason why."""
 
     name: str
-    """`tokenizers`, `fastokens`, or the class of a caller's tokenizer."""
+    """`tokenizers`, `native`, or the class of a caller's tokenizer."""
     version: str
     reason: str
 
@@ -59,85 +58,118 @@ class EngineStatus:
 
 
 def check_engine(option: object) -> None:
-    """Raise an error if `option` is not a value of `bpe_engine`, or names a package that is not installed."""
+    """Raise an error if `option` is not a value of `bpe_engine`, or the engine is not installed."""
     check_choice("bpe_engine", option, get_args(BpeEngineName))
-    if option == "fastokens" and not is_installed():
-        raise ModuleNotFoundError(f'bpe_engine="fastokens" needs the package fastokens. {_INSTALL}.', name="fastokens")
+    if option == "native" and not COMPILED:
+        fault = 'bpe_engine="native" needs the C extension of this package, which is not installed.'
+        raise ModuleNotFoundError(fault, name="renderers.core._native")
 
 
 class EngineChoice:
     """The engine for a vocabulary that is faster than its own tokenizer, if any.
 
-    It starts with the cache of ASCII words. With `"auto"`, fastokens is loaded in a thread when enough text was encoded
-    to repay its load, and takes over when it is ready. With `"fastokens"`, it is loaded before the first text.
+    With `"auto"`, the vocabulary is compiled in a thread when enough text was encoded to repay it, and the engine in C
+    takes over when it is ready. With `"native"`, it is compiled before the first text.
     """
 
     def __init__(
-        self, option: BpeEngineName, backend: Tokenizer, *, digest: str, added: frozenset[str], isolated: frozenset[str]
+        self,
+        option: BpeEngineName,
+        backend: Tokenizer,
+        *,
+        digest: str,
+        added: frozenset[str],
+        isolated: frozenset[str],
+        stored: CompiledVocabulary | None = None,
     ) -> None:
+        """Take the option, the tokenizer, and all its added tokens. `isolated` are those that texts never contain.
+
+        `stored` is the compiled vocabulary, if there is one already. It is used from the first text on.
+        """
         self._backend = backend
         self._digest = digest
         self._isolated = isolated
+        self._added = added - isolated
         self._due = 0
         if option == "auto":
             self._due = _CHARACTERS_PER_TOKEN * backend.get_vocab_size(with_added_tokens=True)
         self._encoded = 0
-        self._fast: FastokensEngine | None = None
-        # With "fastokens" it would be used for one call at most.
-        words = None if option == "fastokens" else word_encoder(backend, unless=added - isolated)
-        self._words: WordEncoder | None = words
+        self._engine: NativeEngine | None = None
         self._unfit: str | None = None
         if option == "tokenizers":
             self._unfit = 'bpe_engine="tokenizers"'
-        elif not is_installed():
-            self._unfit = f"fastokens, which is faster, is not installed. {_INSTALL}"
+        elif not COMPILED:
+            self._unfit = _NOT_INSTALLED
+        elif stored is not None:
+            self._engine = self._share(stored)
 
-    def engine_for(self, texts: Sequence[str]) -> BpeEngine | None:
+    def engine_for(self, texts: Sequence[str]) -> NativeEngine | None:
         """Return the engine to encode these texts with, if it takes them; None for the tokenizer itself."""
-        if self._fast is None and self._unfit is None:
+        if self._engine is None and self._unfit is None:
             # Threads that race may lose a few of the counts.
-            self._encoded += sum(len(text) if text.isascii() else _WEIGHT * len(text) for text in texts)
+            self._encoded += sum(map(len, texts))
             if self._encoded >= self._due and (lock := _building).acquire(blocking=False):
                 self._start(lock)
-        return self._fast or self._words
+        return self._engine
 
     def _start(self, lock: threading.Lock) -> None:
-        """Load fastokens, in a thread unless the caller asked for it. Release the lock at the end."""
+        """Compile the vocabulary, in a thread unless the caller asked for it. Release the lock at the end."""
         if not self._due:
             self._load(lock)
             return
         try:
             # Not a daemon: a thread within the Rust library must not be stopped when the process ends.
-            threading.Thread(target=self._load, args=[lock], name="renderers: load fastokens").start()
+            threading.Thread(target=self._load, args=[lock], name="renderers: compile a vocabulary").start()
         except RuntimeError:
             # The process ends, or has too many threads.
             lock.release()
 
     def _load(self, lock: threading.Lock) -> None:
         try:
-            if self._fast is None and self._unfit is None:
-                self._fast = fastokens_engine(self._backend, digest=self._digest, isolated=self._isolated)
-                self._words = None
-        except UnfitEngineError as error:
-            self._unfit = f"fastokens is not used: {error}"
+            if self._engine is None and self._unfit is None:
+                self._engine = _ENGINES.get(self._digest) or self._compile()
+        except UnfitVocabularyError as error:
+            self._refuse(str(error))
         except MemoryError:
-            self._unfit = "fastokens is not used: there is not enough memory to load it"
+            self._unfit = "the engine in C is not used: there is not enough memory to compile the vocabulary"
         except Exception as error:
-            # Without a reason, each text would start to load it again.
-            self._unfit = f"fastokens is not used: {type(error).__name__}: {error}"
+            # Without a reason, each text would start to compile it again.
+            self._refuse(f"{type(error).__name__}: {error}")
         finally:
             lock.release()
+
+    def _compile(self) -> NativeEngine:
+        if self._digest in _UNFIT:
+            raise UnfitVocabularyError(_UNFIT[self._digest])
+        # Imported here: most processes use a vocabulary that was compiled before.
+        from renderers.tokenizer.compiled.compile import compile_vocabulary
+
+        return self._share(CompiledVocabulary(compile_vocabulary(self._backend, isolated=self._isolated)))
+
+    def _share(self, vocabulary: CompiledVocabulary) -> NativeEngine:
+        backend = self._backend
+
+        def normalize(text: str) -> str:
+            normalizer = backend.normalizer
+            return text if normalizer is None else normalizer.normalize_str(text)
+
+        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added)
+        return _ENGINES.setdefault(self._digest, engine)
+
+    def _refuse(self, reason: str) -> None:
+        if len(_UNFIT) >= _MOST_UNFIT:
+            _UNFIT.clear()
+        _UNFIT[self._digest] = reason
+        self._unfit = f"the engine in C is not used: {reason}"
 
     @property
     def status(self) -> EngineStatus:
         """The library that encodes text now, and the reason."""
-        if (fast := self._fast) is not None:
-            refused = ", ".join(f"U+{ord(character):04X}" for character in sorted(fast.refused)[:20])
-            reason = f"gave the same ids as tokenizers {tokenizers_version} for {fast.probes} probe texts"
-            reason += f"; texts with {refused} go to tokenizers" if refused else ""
-            return EngineStatus(fast.name, fast.version, reason)
+        if (engine := self._engine) is not None:
+            meta = engine.vocabulary.meta
+            reason = f"gave the same ids as tokenizers {meta['tokenizers']} for {meta['probes']:,} probe texts"
+            return EngineStatus(engine.name, engine.version, reason)
         reason = self._unfit or (
-            f"fastokens is loaded after {self._due:,} characters, those that are not ASCII counted as {_WEIGHT}. "
-            f"So far: {self._encoded:,}"
+            f"the vocabulary is compiled after {self._due:,} characters. So far: {self._encoded:,}"
         )
         return EngineStatus("tokenizers", tokenizers_version, reason)

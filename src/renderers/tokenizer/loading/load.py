@@ -48,10 +48,10 @@ def load_tokenizer(
         model_name_or_path: A directory with a vocabulary file, a vocabulary file, or the name of a repository.
         revision: A branch, tag or commit of the repository. Without one, the commit pinned for it in
             `TRUSTED_REVISIONS`, else its main branch. A local path has no revisions.
-        bpe_engine: The library that encodes text for renderers. `"tokenizers"`: Hugging Face's. `"fastokens"`: the
-            package of that name, many times as fast, loaded at the first text. `"auto"`: fastokens, once enough text
-            was encoded to repay its load, and if it is installed. The ids are the same, which is tested for each
-            vocabulary and each character; `LoadedTokenizer.bpe_engine` shows the result.
+        bpe_engine: The engine that encodes text for renderers. `"tokenizers"`: the library of Hugging Face. `"native"`:
+            the engine in C, many times as fast, for which the vocabulary is compiled at the first text. `"auto"`: the
+            engine in C, once enough text was encoded to repay the compilation, and if the C extension is installed.
+            The ids are the same, which is tested for each vocabulary; `LoadedTokenizer.bpe_engine` shows the result.
 
     Raises:
         ModuleNotFoundError: The engine is not installed.

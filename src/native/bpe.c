@@ -1,0 +1,219 @@
+/* Encode texts with a compiled vocabulary. `renderers.tokenizer.compiled.twin` does the same in Python.
+
+   No Python code runs while the block and the cache are in use. */
+
+#include "bpe.h"
+
+#define HEADER 16
+#define FORMAT 1
+
+int fail_damaged(void)
+{
+    PyErr_SetString(PyExc_ValueError, "a compiled vocabulary is damaged");
+    return -1;
+}
+
+int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size)
+{
+    const char *place = (const char *)buffer->buf + HEADER + 16 * number;
+    memcpy(start, place, 8);
+    memcpy(size, place + 8, 8);
+    uint64_t total = (uint64_t)buffer->len;
+    return *start % 64 || *start > total || *size > total - *start ? fail_damaged() : 0;
+}
+
+static int is_power_of_two(size_t number)
+{
+    return number > 0 && (number & (number - 1)) == 0;
+}
+
+int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary)
+{
+    const uint8_t *sections[SECTION_COUNT];
+    size_t sizes[SECTION_COUNT];
+    uint32_t version[2];
+    if (buffer->len < HEADER + 16 * SECTION_COUNT || (uintptr_t)buffer->buf % 8 != 0 ||
+        memcmp(buffer->buf, "RNDRBPE1", 8) != 0)
+        return fail_damaged();
+    memcpy(version, (const char *)buffer->buf + 8, 8);
+    if (version[0] != FORMAT || version[1] != SECTION_COUNT)
+        return fail_damaged();
+    for (int number = 0; number < SECTION_COUNT; number++) {
+        uint64_t start, size;
+        if (read_section(buffer, number, &start, &size) < 0)
+            return -1;
+        sections[number] = (const uint8_t *)buffer->buf + start;
+        sizes[number] = (size_t)size;
+    }
+    if (sizes[SETTINGS] < 16)
+        return fail_damaged();
+    const uint32_t *settings = (const uint32_t *)sections[SETTINGS];
+    *vocabulary = (Vocabulary){
+        .flags = settings[0],
+        .longest = settings[1],
+        .width = settings[2],
+        .torn = settings[3],
+        .starts = (const uint32_t *)sections[STARTS],
+        .tokens = sizes[STARTS] / 8,
+        .bytes = sections[BYTES],
+        .bytes_size = sizes[BYTES],
+        .words = (const Slot *)sections[WORDS],
+        .word_mask = sizes[WORDS] / sizeof(Slot) - 1,
+        .pairs = (const uint64_t *)sections[PAIRS],
+        .pair_mask = sizes[PAIRS] / 8 - 1,
+        .results = (const uint32_t *)sections[RESULTS],
+        .merges = sizes[RESULTS] / 4,
+        .byte_ids = (const uint32_t *)sections[BYTE_IDS],
+        .byte_ranks = settings[0] & BY_CHARACTER ? NULL : (const uint32_t *)sections[BYTE_RANKS],
+        .joins = sections[JOINS],
+        .join_mask = (uint64_t)sizes[JOINS] * 8 - 1,
+        .index = (const uint16_t *)sections[INDEX],
+        .pages = sections[PAGES],
+        .pages_size = sizes[PAGES],
+        .class_flags = sections[CLASS_FLAGS],
+        .classes = sizes[CLASS_FLAGS],
+        .stages = (const uint32_t *)sections[STAGES],
+        .stage_count = sizes[STAGES] / 8,
+        .transitions = (const uint32_t *)sections[TRANSITIONS],
+        .transition_count = sizes[TRANSITIONS] / 4,
+    };
+    if (!is_power_of_two(sizes[WORDS] / sizeof(Slot)) || !is_power_of_two(sizes[PAIRS] / 8) ||
+        !is_power_of_two(sizes[JOINS]) || sizes[BYTE_IDS] < 1024 || vocabulary->stage_count > MOST_STAGES ||
+        (vocabulary->byte_ranks != NULL && sizes[BYTE_RANKS] < 65536 * 4))
+        return fail_damaged();
+    if (vocabulary->stage_count > 0) {
+        if (sizes[INDEX] < 0x1100 * 2)
+            return fail_damaged();
+        size_t page = (size_t)vocabulary->index[0] << 8;
+        if (page + 256 > vocabulary->pages_size)
+            return fail_damaged();
+        vocabulary->ascii = vocabulary->pages + page;
+    }
+    return 0;
+}
+
+/* Return 0 if a character of a text has one of some flags. */
+static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t size, uint8_t refused)
+{
+    if (vocabulary->stage_count == 0)
+        return 1;
+    for (size_t at = 0; at < size;) {
+        uint64_t eight;
+        if (at + 8 <= size && (memcpy(&eight, text + at, 8), (eight & 0x8080808080808080u) == 0)) {
+            at += 8;
+            continue;
+        }
+        size_t step = character_size(text[at]);
+        if (step > 1) {
+            uint32_t class = class_of(vocabulary, read_character(text + at, step));
+            if (class >= vocabulary->classes || vocabulary->class_flags[class] & refused)
+                return 0;
+        }
+        at += step;
+    }
+    return 1;
+}
+
+/* Encode a text with U+2581 instead of spaces. */
+static int encode_spaced(Encoder *encoder, const uint8_t *text, size_t size)
+{
+    size_t spaces = 0, length = 0;
+    for (size_t at = 0; at < size; at++)
+        spaces += text[at] == ' ';
+    uint8_t *written = PyMem_Malloc(size + 2 * spaces + 1);
+    if (written == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t at = 0; at < size; at++)
+        if (text[at] == ' ') {
+            memcpy(written + length, "\xE2\x96\x81", 3);
+            length += 3;
+        } else
+            written[length++] = text[at];
+    int failed = encode_text(encoder, written, length);
+    PyMem_Free(written);
+    return failed;
+}
+
+/* Encode a str. Return 1 if it is left out because of its characters, -1 with an exception. */
+static int encode_str(Encoder *encoder, PyObject *text, uint8_t refused)
+{
+    /* A copy. The other function would keep the bytes as long as the str, which caches keep for long. */
+    PyObject *encoded = PyUnicode_AsUTF8String(text);
+    if (encoded == NULL)
+        return -1;
+    const uint8_t *bytes = (const uint8_t *)PyBytes_AsString(encoded);
+    size_t size = (size_t)PyBytes_Size(encoded);
+    int status;
+    if (size > INT32_MAX / 4 || !is_taken(encoder->vocabulary, bytes, size, refused))
+        status = 1;
+    else if (encoder->vocabulary->flags & WRITES_SPACES)
+        status = encode_spaced(encoder, bytes, size);
+    else
+        status = encode_text(encoder, bytes, size);
+    Py_DECREF(encoded);
+    return status;
+}
+
+/* Return the ids of a str as bytes, None if it is left out. */
+static PyObject *ids_of_str(Encoder *encoder, PyObject *text, uint8_t refused)
+{
+    if (!PyUnicode_Check(text)) {
+        PyErr_SetString(PyExc_TypeError, "a text to encode must be a str");
+        return NULL;
+    }
+    encoder->count = 0;
+    int status = encode_str(encoder, text, refused);
+    if (status < 0)
+        return NULL;
+    if (status > 0)
+        return Py_NewRef(Py_None);
+    return PyBytes_FromStringAndSize((const char *)encoder->ids, (Py_ssize_t)(encoder->count * sizeof(uint32_t)));
+}
+
+static PyObject *encode_all(Encoder *encoder, PyObject *texts, uint8_t refused)
+{
+    Py_ssize_t count = PyList_Size(texts);
+    PyObject *result = PyList_New(count);
+    for (Py_ssize_t at = 0; at < count && result != NULL; at++) {
+        PyObject *ids = ids_of_str(encoder, PyList_GetItem(texts, at), refused);
+        if (ids == NULL || PyList_SetItem(result, at, ids) < 0)
+            Py_CLEAR(result);
+    }
+    return result;
+}
+
+/* Use as much of a buffer as a power of two of entries needs. */
+static void set_cache(Encoder *encoder, const Py_buffer *cache)
+{
+    size_t entries = (size_t)cache->len / sizeof(Cached), used = 1;
+    if (entries == 0 || (uintptr_t)cache->buf % 8 != 0)
+        return;
+    while (used * 2 <= entries)
+        used *= 2;
+    encoder->cache = cache->buf;
+    encoder->cache_mask = used - 1;
+    encoder->has_cache = 1;
+}
+
+PyObject *native_encode_bpe(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *texts, *result = NULL;
+    Py_buffer block, cache;
+    int normalized;
+    if (!PyArg_ParseTuple(args, "y*O!w*p", &block, &PyList_Type, &texts, &cache, &normalized))
+        return NULL;
+    Vocabulary vocabulary;
+    Encoder encoder = {.vocabulary = &vocabulary};
+    if (open_vocabulary(&block, &vocabulary) == 0) {
+        set_cache(&encoder, &cache);
+        result = encode_all(&encoder, texts, normalized ? UNKNOWN_CLASS : UNKNOWN_CLASS | CHANGES);
+    }
+    PyMem_Free(encoder.ids);
+    PyMem_Free(encoder.scratch);
+    PyBuffer_Release(&block);
+    PyBuffer_Release(&cache);
+    return result;
+}

@@ -1,0 +1,267 @@
+/* A compiled vocabulary, and the functions that encode with it. `renderers.tokenizer.compiled.block` has the format.
+
+   The block is not trusted: every place that is read from it is compared with the size of its section before it is used.
+   Numbers are little-endian. */
+
+#ifndef RENDERERS_BPE_H
+#define RENDERERS_BPE_H
+
+#include "native.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+#define ACCEPT 0x80000000u
+#define SHORT 12          /* the longest token whose bytes are in its slot */
+#define LONG_WORD 13      /* the length in the slot of any other token */
+#define PRODUCED 16       /* in a slot: merges produce the token from its bytes */
+#define ID_SHIFT 5
+#define PAIR_BITS 21      /* the bits of each id in a slot of a pair */
+#define RANK_BITS 22
+#define EMPTY_PAIR UINT64_MAX
+#define MOST_STAGES 8
+#define PARTIAL 0x200000u /* added to a byte that stands for the part of a character, in the key of a join */
+
+enum { UNKNOWN_CLASS = 1, CHANGES = 2 };                             /* flags of classes of characters */
+enum { DROPS_GAPS = 1 };                                             /* flags of stages */
+enum { IGNORES_MERGES = 1, WRITES_SPACES = 2, BY_CHARACTER = 4 };    /* flags of the model */
+enum { TORN_RIGHT = 1, TORN_LEFT = 2, TORN_BOTH = 4 };               /* kinds of tokens that end within a character */
+
+/* The sections, in order. */
+enum {
+    META,        /* JSON */
+    SETTINGS,    /* uint32: flags of the model, bytes of the longest token, columns of a row, kinds of torn tokens */
+    STARTS,      /* for each id the start of its text and its size, `NONE` if there is no such token */
+    BYTES,       /* the texts of all tokens */
+    WORDS,       /* a hash table of `Slot`, for the tokens of the model */
+    PAIRS,       /* a hash table of uint64: left id, right id, rank */
+    RESULTS,     /* the id that a merge gives, by rank */
+    BYTE_IDS,    /* the id of each byte */
+    BYTE_RANKS,  /* the rank of the merge of each two bytes, `NONE` if there is none */
+    JOINS,       /* bits: a token contains these two characters next to each other */
+    INDEX,       /* the number of the page of each 256 code points, uint16 */
+    PAGES,       /* the class of each character of each page */
+    CLASS_FLAGS, /* the flags of each class */
+    STAGES,      /* for each stage of the split, the row of its first state and its flags */
+    TRANSITIONS, /* the rows of all states: the row of the next one, 0 if none, plus `ACCEPT` */
+    SECTION_COUNT
+};
+
+/* A token of up to 12 bytes, padded with zeros, or the hash and the length of a longer one. 0 in `meta` is an empty
+   slot, else it has the length or `LONG_WORD`, `PRODUCED`, and the id. */
+typedef struct {
+    uint64_t low;
+    uint32_t high;
+    uint32_t meta;
+} Slot;
+
+typedef struct {
+    uint32_t flags, longest, width, torn;
+    const uint32_t *starts;
+    size_t tokens;
+    const uint8_t *bytes;
+    size_t bytes_size;
+    const Slot *words;
+    size_t word_mask;
+    const uint64_t *pairs;
+    size_t pair_mask;
+    const uint32_t *results;
+    size_t merges;
+    const uint32_t *byte_ids;
+    const uint32_t *byte_ranks; /* NULL if merges begin with characters */
+    const uint8_t *joins;
+    uint64_t join_mask;
+    const uint16_t *index;
+    const uint8_t *pages;
+    size_t pages_size;
+    const uint8_t *class_flags;
+    size_t classes;
+    const uint32_t *stages;
+    size_t stage_count;
+    const uint32_t *transitions;
+    size_t transition_count;
+    const uint8_t *ascii; /* the classes of the first 256 code points */
+} Vocabulary;
+
+/* Words of several tokens, by their bytes. */
+typedef struct {
+    uint64_t key[4]; /* up to 31 bytes, padded with zeros, and their number */
+    uint32_t count;
+    uint32_t ids[7];
+} Cached;
+
+typedef struct {
+    const Vocabulary *vocabulary;
+    const uint8_t *limit; /* the end of the text that is encoded */
+    uint32_t *ids;
+    size_t count, capacity;
+    Cached *cache;
+    size_t cache_mask;
+    int has_cache;
+    /* Memory for the merges of long words. */
+    void *scratch;
+    size_t scratch_size;
+} Encoder;
+
+/* Return -1 with an exception if the header or the size of a section is wrong. */
+int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
+/* Return the start and the size of each section of a block, or NULL with an exception. */
+int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size);
+
+/* Append the ids of a text. Return -1 with an exception without memory, or if the block is damaged. */
+int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
+/* Append the ids of a word that is not a token itself. */
+int encode_parts(Encoder *encoder, const uint8_t *word, size_t size);
+/* Append the ids that merges give for the bytes of a part of a word. */
+int merge_part(Encoder *encoder, const uint8_t *part, size_t size);
+int grow_ids(Encoder *encoder, size_t more);
+int fail_damaged(void);
+
+static inline uint64_t mix(uint64_t value)
+{
+    value *= 0x9E3779B97F4A7C15u;
+    return value ^ (value >> 32);
+}
+
+static inline uint64_t hash_short(uint64_t low, uint32_t high, size_t size)
+{
+    return mix(low ^ mix(((uint64_t)high << 8) | size));
+}
+
+static inline uint64_t hash_long(const uint8_t *bytes, size_t size)
+{
+    uint64_t hash = mix(size);
+    size_t at = 0;
+    for (; at + 8 <= size; at += 8) {
+        uint64_t part;
+        memcpy(&part, bytes + at, 8);
+        hash = mix(hash ^ part);
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, bytes + at, size - at);
+    return mix(hash ^ rest);
+}
+
+/* Read up to 12 bytes as two numbers. Bytes before `limit` can be read. */
+static inline void load_short(const uint8_t *bytes, size_t size, const uint8_t *limit, uint64_t *low, uint32_t *high)
+{
+    uint64_t first = 0, second = 0;
+    if (limit - bytes >= 16) {
+        memcpy(&first, bytes, 8);
+        memcpy(&second, bytes + 8, 8);
+        if (size <= 8) {
+            first = size == 8 ? first : first & (((uint64_t)1 << (8 * size)) - 1);
+            second = 0;
+        } else
+            second &= ((uint64_t)1 << (8 * (size - 8))) - 1;
+    } else if (size <= 8)
+        memcpy(&first, bytes, size);
+    else {
+        memcpy(&first, bytes, 8);
+        memcpy(&second, bytes + 8, size - 8);
+    }
+    *low = first;
+    *high = (uint32_t)second;
+}
+
+static inline int same_text(const Vocabulary *vocabulary, uint32_t id, const uint8_t *bytes, size_t size)
+{
+    if (id >= vocabulary->tokens)
+        return 0;
+    uint32_t start = vocabulary->starts[2 * (size_t)id], length = vocabulary->starts[2 * (size_t)id + 1];
+    return length == size && (uint64_t)start + length <= vocabulary->bytes_size &&
+           memcmp(vocabulary->bytes + start, bytes, size) == 0;
+}
+
+/* Return the `meta` of the slot of a token of the model, 0 if the bytes are not a token. */
+static inline uint32_t find_word(const Vocabulary *vocabulary, const uint8_t *bytes, size_t size, const uint8_t *limit)
+{
+    if (size > vocabulary->longest)
+        return 0;
+    uint64_t low, hash;
+    uint32_t high, length = (uint32_t)size;
+    if (size <= SHORT) {
+        load_short(bytes, size, limit, &low, &high);
+        hash = hash_short(low, high, size);
+    } else {
+        low = hash = hash_long(bytes, size);
+        high = (uint32_t)size;
+        length = LONG_WORD;
+    }
+    for (size_t tries = 0; tries <= vocabulary->word_mask; tries++) {
+        const Slot *slot = &vocabulary->words[(hash + tries) & vocabulary->word_mask];
+        if (slot->low == low && slot->high == high && (slot->meta & 15) == length &&
+            (length < LONG_WORD || same_text(vocabulary, slot->meta >> ID_SHIFT, bytes, size)))
+            return slot->meta;
+        if (slot->meta == 0)
+            break;
+    }
+    return 0;
+}
+
+/* Return the rank of the merge of two tokens, `NONE` if there is none. */
+static inline uint32_t find_rank(const Vocabulary *vocabulary, uint32_t left, uint32_t right)
+{
+    uint64_t key = (uint64_t)left << PAIR_BITS | right;
+    size_t at = (size_t)mix(key);
+    for (size_t tries = 0; tries <= vocabulary->pair_mask; tries++) {
+        uint64_t entry = vocabulary->pairs[(at + tries) & vocabulary->pair_mask];
+        if (entry >> RANK_BITS == key)
+            return (uint32_t)(entry & ((1u << RANK_BITS) - 1));
+        if (entry == EMPTY_PAIR)
+            break;
+    }
+    return NONE;
+}
+
+static inline uint64_t join_bit(const Vocabulary *vocabulary, uint32_t left, uint32_t right)
+{
+    return mix((uint64_t)left << 32 | right) & vocabulary->join_mask;
+}
+
+/* Return the number of bytes of a character by its first byte. */
+static inline size_t character_size(uint8_t first)
+{
+    return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+/* Return a character of text that is valid UTF-8. */
+static inline uint32_t read_character(const uint8_t *at, size_t size)
+{
+    switch (size) {
+    case 1:
+        return at[0];
+    case 2:
+        return (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu);
+    case 3:
+        return (at[0] & 0x0Fu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
+    default:
+        return (at[0] & 0x07u) << 18 | (at[1] & 0x3Fu) << 12 | (at[2] & 0x3Fu) << 6 | (at[3] & 0x3Fu);
+    }
+}
+
+/* Return the class of a character. That of damaged pages is 0, which is unknown. */
+static inline uint32_t class_of(const Vocabulary *vocabulary, uint32_t character)
+{
+    size_t place = (size_t)vocabulary->index[character >> 8] << 8 | (character & 0xFF);
+    return place < vocabulary->pages_size ? vocabulary->pages[place] : 0;
+}
+
+static inline int append_id(Encoder *encoder, uint32_t id)
+{
+    if (encoder->count == encoder->capacity && grow_ids(encoder, 1) < 0)
+        return -1;
+    encoder->ids[encoder->count++] = id;
+    return 0;
+}
+
+static inline int encode_word(Encoder *encoder, const uint8_t *word, size_t size)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    uint32_t meta = find_word(vocabulary, word, size, encoder->limit);
+    if (meta != 0 && (meta & PRODUCED || vocabulary->flags & IGNORES_MERGES))
+        return append_id(encoder, meta >> ID_SHIFT);
+    return encode_parts(encoder, word, size);
+}
+
+#endif

@@ -1,0 +1,269 @@
+/* Encode words that are not tokens: cut them where no token can cross, and merge the rest. */
+
+#include "bpe.h"
+
+#define FEW 48 /* the most symbols that are searched one by one for the next merge */
+
+int grow_ids(Encoder *encoder, size_t more)
+{
+    size_t capacity = encoder->capacity + encoder->capacity / 2 + more + 64;
+    if (capacity > (size_t)PY_SSIZE_T_MAX / 8) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    uint32_t *ids = PyMem_Realloc(encoder->ids, capacity * sizeof(uint32_t));
+    if (ids == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    encoder->ids = ids;
+    encoder->capacity = capacity;
+    return 0;
+}
+
+static void *reserve(Encoder *encoder, size_t size)
+{
+    if (encoder->scratch_size < size) {
+        void *memory = PyMem_Realloc(encoder->scratch, size);
+        if (memory == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        encoder->scratch = memory;
+        encoder->scratch_size = size;
+    }
+    return encoder->scratch;
+}
+
+/* Write the ids that the merges of a part begin with. Return their number. There is room for one for each byte. */
+static size_t first_ids(const Encoder *encoder, const uint8_t *part, size_t size, uint32_t *ids)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    if (!(vocabulary->flags & BY_CHARACTER)) {
+        for (size_t at = 0; at < size; at++)
+            ids[at] = vocabulary->byte_ids[part[at]];
+        return size;
+    }
+    size_t count = 0;
+    for (size_t at = 0; at < size;) {
+        size_t step = character_size(part[at]);
+        step = step < size - at ? step : size - at;
+        uint32_t meta = find_word(vocabulary, part + at, step, encoder->limit);
+        if (meta != 0)
+            ids[count++] = meta >> ID_SHIFT;
+        else
+            for (size_t byte = 0; byte < step; byte++)
+                ids[count++] = vocabulary->byte_ids[part[at + byte]];
+        at += step;
+    }
+    return count;
+}
+
+static inline uint32_t first_rank(const Vocabulary *vocabulary, const uint32_t *ids, const uint8_t *part, size_t at)
+{
+    if (vocabulary->byte_ranks != NULL)
+        return vocabulary->byte_ranks[(size_t)part[at] << 8 | part[at + 1]];
+    return find_rank(vocabulary, ids[at], ids[at + 1]);
+}
+
+/* Merge few symbols: the lowest rank first, and the leftmost of equal ones. Return the number of ids left. */
+static size_t merge_few(const Vocabulary *vocabulary, uint32_t *ids, uint32_t *ranks, size_t count)
+{
+    while (count > 1) {
+        size_t best = 0;
+        uint32_t rank = ranks[0];
+        for (size_t at = 1; at + 1 < count; at++)
+            if (ranks[at] < rank) {
+                rank = ranks[at];
+                best = at;
+            }
+        if (rank >= vocabulary->merges)
+            break;
+        ids[best] = vocabulary->results[rank];
+        count--;
+        memmove(ids + best + 1, ids + best + 2, (count - best - 1) * sizeof(uint32_t));
+        if (best + 1 < count) {
+            memmove(ranks + best + 1, ranks + best + 2, (count - best - 1) * sizeof(uint32_t));
+            ranks[best] = find_rank(vocabulary, ids[best], ids[best + 1]);
+        }
+        if (best > 0)
+            ranks[best - 1] = find_rank(vocabulary, ids[best - 1], ids[best]);
+    }
+    return count;
+}
+
+/* A symbol of a long word. Its merge is with the next one. */
+typedef struct {
+    uint32_t id, rank, before, after;
+} Symbol;
+
+static void push(uint64_t *heap, size_t *size, uint64_t entry)
+{
+    size_t at = (*size)++;
+    while (at > 0 && heap[(at - 1) / 2] > entry) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = entry;
+}
+
+static uint64_t pop(uint64_t *heap, size_t *size)
+{
+    uint64_t first = heap[0], entry = heap[--*size];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= *size)
+            break;
+        if (child + 1 < *size && heap[child + 1] < heap[child])
+            child++;
+        if (entry <= heap[child])
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = entry;
+    return first;
+}
+
+static void set_rank(const Vocabulary *vocabulary, Symbol *symbols, uint32_t at, uint64_t *heap, size_t *size)
+{
+    uint32_t after = symbols[at].after;
+    uint32_t rank = after == NONE ? NONE : find_rank(vocabulary, symbols[at].id, symbols[after].id);
+    symbols[at].rank = rank;
+    if (rank < vocabulary->merges)
+        push(heap, size, (uint64_t)rank << 32 | at);
+}
+
+/* Merge many symbols, with a heap of the possible merges: each merge adds two at most. */
+static int merge_many(Encoder *encoder, const uint8_t *part, const uint32_t *ids, size_t count)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    Symbol *symbols = PyMem_Malloc(count * sizeof(Symbol));
+    uint64_t *heap = PyMem_Malloc(3 * count * sizeof(uint64_t));
+    if (symbols == NULL || heap == NULL) {
+        PyMem_Free(symbols);
+        PyMem_Free(heap);
+        PyErr_NoMemory();
+        return -1;
+    }
+    size_t size = 0;
+    for (uint32_t at = 0; at < count; at++) {
+        uint32_t rank = at + 1 < count ? first_rank(vocabulary, ids, part, at) : NONE;
+        symbols[at] = (Symbol){ids[at], rank, at - 1, at + 1 < count ? at + 1 : NONE};
+        if (rank < vocabulary->merges)
+            push(heap, &size, (uint64_t)rank << 32 | at);
+    }
+    while (size > 0) {
+        uint64_t entry = pop(heap, &size);
+        uint32_t at = (uint32_t)entry, rank = (uint32_t)(entry >> 32), after;
+        /* The rank of a symbol that is gone is `NONE`. */
+        if (symbols[at].rank != rank)
+            continue;
+        after = symbols[at].after;
+        symbols[at].id = vocabulary->results[rank];
+        symbols[at].after = symbols[after].after;
+        symbols[after].rank = NONE;
+        if (symbols[at].after != NONE)
+            symbols[symbols[at].after].before = at;
+        set_rank(vocabulary, symbols, at, heap, &size);
+        if (at > 0)
+            set_rank(vocabulary, symbols, symbols[at].before, heap, &size);
+    }
+    for (uint32_t at = 0; at != NONE; at = symbols[at].after)
+        encoder->ids[encoder->count++] = symbols[at].id;
+    PyMem_Free(symbols);
+    PyMem_Free(heap);
+    return 0;
+}
+
+int merge_part(Encoder *encoder, const uint8_t *part, size_t size)
+{
+    if (encoder->capacity - encoder->count < size && grow_ids(encoder, size) < 0)
+        return -1;
+    if (size <= FEW) {
+        uint32_t ranks[FEW], *ids = encoder->ids + encoder->count;
+        size_t count = first_ids(encoder, part, size, ids);
+        for (size_t at = 0; at + 1 < count; at++)
+            ranks[at] = first_rank(encoder->vocabulary, ids, part, at);
+        encoder->count += merge_few(encoder->vocabulary, ids, ranks, count);
+        return 0;
+    }
+    uint32_t *ids = reserve(encoder, size * sizeof(uint32_t));
+    return ids == NULL ? -1 : merge_many(encoder, part, ids, first_ids(encoder, part, size, ids));
+}
+
+/* Return the place of a word of up to 31 bytes in the cache, and its key. */
+static Cached *cache_place(const Encoder *encoder, const uint8_t *word, size_t size, uint64_t key[4])
+{
+    memset(key, 0, 32);
+    memcpy(key, word, size);
+    ((uint8_t *)key)[31] = (uint8_t)size;
+    uint64_t hash = mix(mix(mix(key[0]) ^ key[1]) ^ mix(key[2]) ^ key[3]);
+    return &encoder->cache[hash & encoder->cache_mask];
+}
+
+static int encode_joined(Encoder *encoder, const uint8_t *part, size_t size, int is_word)
+{
+    if (!is_word) {
+        uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
+        if (meta & PRODUCED)
+            return append_id(encoder, meta >> ID_SHIFT);
+    }
+    if (size > 31 || !encoder->has_cache)
+        return merge_part(encoder, part, size);
+    uint64_t key[4];
+    Cached *entry = cache_place(encoder, part, size, key);
+    size_t start = encoder->count;
+    if (memcmp(entry->key, key, 32) == 0 && entry->count <= 7) {
+        if (encoder->capacity - start < 7 && grow_ids(encoder, 7) < 0)
+            return -1;
+        memcpy(encoder->ids + start, entry->ids, sizeof(entry->ids));
+        encoder->count += entry->count;
+        return 0;
+    }
+    if (merge_part(encoder, part, size) < 0)
+        return -1;
+    size_t count = encoder->count - start;
+    if (count <= 7) {
+        memcpy(entry->key, key, 32);
+        entry->count = (uint32_t)count;
+        memcpy(entry->ids, encoder->ids + start, count * sizeof(uint32_t));
+    }
+    return 0;
+}
+
+static inline int has_join(const Vocabulary *vocabulary, uint32_t left, uint32_t right)
+{
+    uint64_t bit = join_bit(vocabulary, left, right);
+    return vocabulary->joins[bit >> 3] >> (bit & 7) & 1;
+}
+
+/* Return 0 if no token contains the end of one character and the start of the next. */
+static inline int may_join(const Vocabulary *vocabulary, uint32_t left, uint8_t last, uint32_t right, uint8_t first)
+{
+    uint32_t torn = vocabulary->torn;
+    return has_join(vocabulary, left, right) ||
+           (torn & TORN_RIGHT && right >= 0x80 && has_join(vocabulary, left, PARTIAL | first)) ||
+           (torn & TORN_LEFT && left >= 0x80 && has_join(vocabulary, PARTIAL | last, right)) ||
+           (torn & TORN_BOTH && left >= 0x80 && right >= 0x80 && has_join(vocabulary, PARTIAL | last, PARTIAL | first));
+}
+
+int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    size_t start = 0, at = character_size(word[0]);
+    uint32_t left = read_character(word, at);
+    while (at < size) {
+        size_t step = character_size(word[at]);
+        uint32_t right = read_character(word + at, step);
+        if (!may_join(vocabulary, left, word[at - 1], right, word[at])) {
+            if (encode_joined(encoder, word + start, at - start, 0) < 0)
+                return -1;
+            start = at;
+        }
+        left = right;
+        at += step;
+    }
+    return encode_joined(encoder, word + start, size - start, start == 0);
+}

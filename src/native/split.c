@@ -1,0 +1,74 @@
+/* Split a text into words with the automata of its pre-tokenizer, and encode each. */
+
+#include "bpe.h"
+
+/* Return the end of the match at the start of a text, its start if there is none. NULL if the block is damaged. */
+static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t state, const uint8_t *text,
+                                        const uint8_t *end)
+{
+    const uint32_t *transitions = vocabulary->transitions;
+    const size_t count = vocabulary->transition_count;
+    const uint8_t *ascii = vocabulary->ascii, *last = text, *at = text;
+    while (at < end) {
+        size_t step = 1;
+        size_t place = state;
+        if (*at < 0x80)
+            place += ascii[*at];
+        else {
+            step = character_size(*at);
+            place += class_of(vocabulary, read_character(at, step));
+        }
+        if (place >= count)
+            return NULL;
+        uint32_t next = transitions[place];
+        if (next & ACCEPT)
+            last = at;
+        state = next & ~ACCEPT;
+        if (state == 0)
+            return last;
+        at += step;
+    }
+    size_t place = (size_t)state + vocabulary->width - 1;
+    if (place >= count)
+        return NULL;
+    return transitions[place] & ACCEPT ? end : last;
+}
+
+static int split_text(Encoder *encoder, size_t stage, const uint8_t *text, const uint8_t *end);
+
+static inline int pass_on(Encoder *encoder, size_t stage, const uint8_t *text, const uint8_t *end)
+{
+    if (stage == encoder->vocabulary->stage_count)
+        return encode_word(encoder, text, (size_t)(end - text));
+    return split_text(encoder, stage, text, end);
+}
+
+/* Pass the matches of a stage and the text between them to the next one. */
+static int split_text(Encoder *encoder, size_t stage, const uint8_t *text, const uint8_t *end)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    const uint32_t start = vocabulary->stages[2 * stage];
+    const int keeps_gaps = !(vocabulary->stages[2 * stage + 1] & DROPS_GAPS);
+    const uint8_t *gap = text, *at = text;
+    while (at < end) {
+        const uint8_t *match = find_match(vocabulary, start, at, end);
+        if (match == NULL)
+            return fail_damaged();
+        if (match == at) {
+            at += character_size(*at);
+            continue;
+        }
+        if (gap < at && keeps_gaps && pass_on(encoder, stage + 1, gap, at) < 0)
+            return -1;
+        if (pass_on(encoder, stage + 1, at, match) < 0)
+            return -1;
+        gap = at = match;
+    }
+    return gap < end && keeps_gaps ? pass_on(encoder, stage + 1, gap, end) : 0;
+}
+
+int encode_text(Encoder *encoder, const uint8_t *text, size_t size)
+{
+    encoder->limit = text + size;
+    return size == 0 ? 0 : pass_on(encoder, 0, text, text + size);
+}

@@ -1,0 +1,64 @@
+"""The engine in C: it encodes with a compiled vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from renderers.core.native import COMPILED, native
+from renderers.core.text import compile_alternation
+from renderers.errors import UnencodableTextError
+from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
+from renderers.tokenizer.encoding.piece_cache import PackedIds
+
+_CACHED_BYTES = 2**20
+"""The size of the cache of words that are several tokens."""
+
+
+class NativeEngine:
+    """Encode texts with a compiled vocabulary, to the ids of the tokenizer that it was compiled from.
+
+    Threads share it: a call in C holds the global lock, which also guards the cache of words.
+    """
+
+    name = "native"
+    version = str(FORMAT)
+
+    def __init__(
+        self, vocabulary: CompiledVocabulary, *, normalize: Callable[[str], str], added: frozenset[str]
+    ) -> None:
+        """Take a compiled vocabulary, the normalizer of its tokenizer, and the added tokens that texts may contain.
+
+        Texts with one of these are not taken. `normalize` is called for texts that the normalizer may change.
+        `RuntimeError` without the C extension.
+        """
+        if not COMPILED:
+            raise RuntimeError("the C extension is not installed")
+        self.vocabulary = vocabulary
+        self._encode = native.encode_bpe
+        self._normalize = normalize
+        self._added = compile_alternation(added)
+        self._cache = bytearray(_CACHED_BYTES)
+
+    def encode(self, texts: Sequence[str]) -> list[PackedIds | None]:
+        """Encode texts. Those with an added token, or with characters of unknown properties, are None."""
+        texts = list(texts)
+        kept = texts if self._added is None else ["" if self._added.search(text) else text for text in texts]
+        try:
+            found = self._encode(self.vocabulary.buffer, kept, self._cache, False)
+        except UnicodeEncodeError as error:
+            at = error.start
+            raise UnencodableTextError.at(f"character {at} of the text", error.object[at]) from None
+        if None in found:
+            changed = [at for at, ids in enumerate(found) if ids is None]
+            for at, ids in zip(changed, self._encode_normalized([kept[at] for at in changed]), strict=True):
+                found[at] = ids
+        if kept is not texts:
+            return [None if text and not own else ids for text, own, ids in zip(texts, kept, found, strict=True)]
+        return found
+
+    def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
+        written = list(map(self._normalize, texts))
+        found = self._encode(self.vocabulary.buffer, written, self._cache, True)
+        if self._added is None:
+            return found
+        return [None if self._added.search(text) else ids for text, ids in zip(written, found, strict=True)]

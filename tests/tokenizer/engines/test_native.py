@@ -1,0 +1,153 @@
+"""The engine in C gives the ids of tokenizers, or leaves a text to it."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, normalizers
+
+from renderers import EMBEDDED, UnencodableTextError, load_tokenizer
+from renderers.core.native import COMPILED
+from renderers.tokenizer.compiled.block import CompiledVocabulary
+from renderers.tokenizer.compiled.compile import compile_vocabulary
+from renderers.tokenizer.encoding.piece_cache import PackedIds, unpack_ids
+from renderers.tokenizer.engines import native as module
+from renderers.tokenizer.engines.huggingface import encode_batch
+from renderers.tokenizer.engines.native import NativeEngine
+from renderers.tokenizer.vocab import Vocab
+from tests.support.corpus import nasty_texts
+from tests.support.models import one_model_per_vocabulary
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+
+
+def engine_of(vocab: Vocab) -> NativeEngine:
+    return made_from(vocab.backend, frozenset(vocab.added_tokens), vocab.isolated_texts)
+
+
+def made_from(backend: Tokenizer, added: frozenset[str], isolated: frozenset[str]) -> NativeEngine:
+    compiled = CompiledVocabulary(compile_vocabulary(backend, isolated=isolated))
+    normalizer = backend.normalizer
+    return NativeEngine(
+        compiled,
+        normalize=lambda text: text if normalizer is None else normalizer.normalize_str(text),
+        added=added - isolated,
+    )
+
+
+def unpacked(found: Sequence[PackedIds | None]) -> list[list[int] | None]:
+    return [None if ids is None else list(unpack_ids(ids)) for ids in found]
+
+
+def pieces_of(vocab: Vocab, texts: list[str]) -> list[str]:
+    """Return the texts that contain no isolating token."""
+    return [text for text in texts if not any(token in text for token in vocab.isolated_texts)]
+
+
+@pytest.mark.parametrize("name", one_model_per_vocabulary())
+def test_real_tokenizers_give_the_same_ids(name: str, hub: object) -> None:
+    vocab = load_tokenizer(name).vocab
+    engine = engine_of(vocab)
+    texts = [*nasty_texts(code_files=4, random_texts=60), " " * 20_000, "a" * 20_000, "1" * 5_000, "是" * 20_000]
+    texts = pieces_of(vocab, texts)
+    taken = [(ids, text) for text, ids in zip(texts, unpacked(engine.encode(texts)), strict=True) if ids is not None]
+    # Gemma 3 has added tokens for runs of tabs and newlines.
+    assert len(taken) > (0.4 if name == "google/gemma-3-4b-it" else 0.9) * len(texts)
+    assert [ids for ids, _ in taken] == encode_batch(vocab.backend, [text for _, text in taken])
+
+
+def test_any_text_has_the_same_ids() -> None:
+    vocab = load_tokenizer(EMBEDDED).vocab
+    engine = engine_of(vocab)
+
+    @settings(deadline=None, max_examples=300)
+    @given(st.text() | st.text("aA '\n\t\r19.-é中🙂\u0301\u200d"))
+    def check(text: str) -> None:
+        (ids,) = unpacked(engine.encode([text]))
+        if pieces_of(vocab, [text]) and ids is not None:
+            assert ids == vocab.backend.encode(text, add_special_tokens=False).ids
+
+    check()
+
+
+def normalizing() -> tuple[Tokenizer, NativeEngine]:
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    backend.normalizer = normalizers.NFC()
+    return backend, made_from(backend, frozenset({"[é]"}), frozenset())
+
+
+def test_a_text_is_normalized_first_if_the_normalizer_may_change_it() -> None:
+    backend, engine = normalizing()
+    texts = ["plain", "e\u0301 \u1112\u1161\u11ab \u212a", "é", ""]
+    assert unpacked(engine.encode(texts)) == encode_batch(backend, texts)
+
+
+def test_texts_with_an_added_token_are_left_out_even_if_normalization_writes_it() -> None:
+    _, engine = normalizing()
+    found = unpacked(engine.encode(["a[é]", "", "[e\u0301]", "[e]", "e\u0301"]))
+    assert [ids is None for ids in found] == [True, False, True, False, False]
+
+
+def test_unknown_characters_are_left_out() -> None:
+    engine = engine_of(load_tokenizer(EMBEDDED).vocab)
+    found = engine.encode(["a\U0010ffff", "a", "\U000f0000", "\ue000"])
+    assert [ids is None for ids in found] == [True, False, True, False]
+
+
+def test_a_lone_surrogate_is_the_error_of_tokenizers() -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="native")
+    with pytest.raises(UnencodableTextError, match="character 1 of the text is the lone surrogate"):
+        tokenizer.vocab.encode_pieces(["fine", "a\ud800"])
+
+
+def test_a_text_that_is_no_str_is_an_error() -> None:
+    engine = engine_of(load_tokenizer(EMBEDDED).vocab)
+    with pytest.raises(TypeError, match="must be a str"):
+        engine.encode([b"a"])  # type: ignore[list-item]
+
+
+def test_a_word_of_a_megabyte_is_encoded() -> None:
+    vocab = load_tokenizer(EMBEDDED).vocab
+    engine = engine_of(vocab)
+    for text in ("a" * 2**20, "abcde" * 2**18, "中" * 2**18):
+        assert unpacked(engine.encode([text])) == encode_batch(vocab.backend, [text])
+
+
+def test_a_mapped_file_serves_as_well_as_bytes(tmp_path: Path) -> None:
+    vocab = load_tokenizer(EMBEDDED).vocab
+    path = tmp_path / "vocabulary"
+    path.write_bytes(compile_vocabulary(vocab.backend, isolated=vocab.isolated_texts))
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        engine = NativeEngine(CompiledVocabulary(memoryview(mapped)), normalize=str, added=frozenset())
+        assert unpacked(engine.encode(["Hello"])) == encode_batch(vocab.backend, ["Hello"])
+        del engine
+
+
+def test_words_share_a_small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CACHED_BYTES", 512)
+    vocab = load_tokenizer(EMBEDDED).vocab
+    engine = engine_of(vocab)
+    texts = [f"word{number} zqxj{number} Ünïcödé{number}" for number in range(300)] * 2
+    assert unpacked(engine.encode(texts)) == encode_batch(vocab.backend, texts)
+
+
+def test_threads_share_it() -> None:
+    vocab = load_tokenizer(EMBEDDED).vocab
+    engine = engine_of(vocab)
+    texts = [f"some text {number} {number % 7} zqxj again é 中" * (number % 5) for number in range(400)]
+    expected = encode_batch(vocab.backend, texts)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda text: unpacked(engine.encode([text]))[0], texts * 5)) == expected * 5
+
+
+def test_it_needs_the_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = engine_of(load_tokenizer(EMBEDDED).vocab).vocabulary
+    monkeypatch.setattr(module, "COMPILED", False)
+    with pytest.raises(RuntimeError, match="not installed"):
+        NativeEngine(compiled, normalize=str, added=frozenset())
