@@ -21,13 +21,14 @@ from typing import Any
 from benchmarks.chats import short_chat
 from benchmarks.models import Model, main_models
 from benchmarks.options import Options
-from benchmarks.peers import MEMORY, child_environment
-from benchmarks.race import OLD, ONE_THREAD, OURS, ROOT, Entry, Spread, WorkerError, number
+from benchmarks.peers import MEMORY
+from benchmarks.race import FIRST, OLD, OURS, ROOT, Entry, Spread, WorkerError, environment_of, number
 from benchmarks.report import ANY, OtherRow, Section, SummaryRow, Table
 from benchmarks.workloads import Items
 
 LOAD = {
     OURS: "from renderers import create_renderer, load_tokenizer",
+    FIRST: "from renderers import create_renderer, load_tokenizer",
     OLD: "from renderers import create_renderer; from renderers.base import load_tokenizer",
 }
 """The imports of the contestants."""
@@ -59,7 +60,8 @@ IMPORTS = {"import renderers": "import renderers", "import renderers.configs": "
 
 TEXT = """\
 CPU time of a process from the start of the interpreter, with all imports and the load of the model: to the first
-render of a chat of 1,150 tokens, and to the first turn that is rendered, parsed and bridged."""
+render of a chat of 1,150 tokens, and to the first turn that is rendered, parsed and bridged. There are two cases: the
+cache folder has the compiled vocabulary, as in every process but the first ones on a machine, or it is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +84,11 @@ def measure(options: Options) -> Section:
             runs = _race(model, step, rounds=options.rounds)
             rows += [[model.label, step, entry.label, *_cells(runs[entry])] for entry in runs]
             if OLD in runs:
-                ratios = [old.seconds / own.seconds for old, own in zip(runs[OLD], runs[OURS], strict=True)]
-                summary.append(
-                    SummaryRow(f"cold process to the {step}", model.label, OLD.label, str(Spread.of(ratios)))
-                )
+                cases = ((OURS, ""), (FIRST, ", no compiled vocabulary"))
+                for entry, case in (case for case in cases if case[0] in runs):
+                    ratios = [old.seconds / own.seconds for old, own in zip(runs[OLD], runs[entry], strict=True)]
+                    name = f"cold process to the {step}{case}"
+                    summary.append(SummaryRow(name, model.label, OLD.label, str(Spread.of(ratios))))
     header = ["model", "up to the", "library", "CPU seconds", "seconds", "peak MiB", "MiB after"]
     title = "Cold processes: medians, with the range of the CPU time"
     imports = [[name, str(_import_time(code, rounds=options.rounds))] for name, code in IMPORTS.items()]
@@ -135,8 +138,7 @@ def _run(entry: Entry, python: str, model: Model, step: str, chat: Any, ids: lis
     source = "" if entry.peer else str(ROOT / "src")
     # -I keeps this directory and PYTHON* variables from changing the imports.
     command = [python, "-I", "-c", code, source, model.name, json.dumps(chat), json.dumps(ids)]
-    environment = child_environment(**ONE_THREAD)
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+") as errors, environment_of(entry, model) as environment:
         start = time.perf_counter()
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
             assert process.stdout is not None

@@ -8,11 +8,13 @@ The result is the median of the ratios of all rounds, with the smallest and the 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import operator
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +46,8 @@ class Entry:
     """The peer that has an environment of its own; None for ours."""
     not_compared: frozenset[str] = frozenset()
     """The tasks with outputs of another kind than ours."""
+    is_first: bool = False
+    """True for a process on a machine that has no compiled vocabulary yet."""
 
     @property
     def python(self) -> str | None:
@@ -52,6 +56,7 @@ class Entry:
 
 
 OURS = Entry(label="this package", contestant="ours")
+FIRST = Entry(label="this package, no compiled vocabulary", contestant="ours", is_first=True)
 BATCHES = Entry(label="render_batch", contestant="ours_in_batches")
 WITHOUT_C = Entry(label="without C", contestant="ours_without_c")
 OLD = Entry(label=OLD_RELEASE.label, contestant="old_release", peer=OLD_RELEASE)
@@ -140,15 +145,33 @@ class WorkerError(Exception):
     """A contestant failed."""
 
 
+@contextlib.contextmanager
+def environment_of(entry: Entry, model: Model) -> Iterator[dict[str, str]]:
+    """Return the environment of a process, with a cache folder that has the compiled vocabulary, or an empty one."""
+    with tempfile.TemporaryDirectory() as empty:
+        folder = empty if entry.is_first else _compiled(model)
+        yield child_environment(**ONE_THREAD, RENDERERS_CACHE=folder)
+
+
+@functools.cache
+def _compiled(model: Model) -> str:
+    """Compile the vocabulary of a model to a cache folder of the benchmarks. Return the folder."""
+    folder = str(ROOT / ".cache" / "vocabularies")
+    command = [sys.executable, "-m", "renderers", "compile", model.name]
+    subprocess.run(command, env=child_environment(RENDERERS_CACHE=folder), check=False, capture_output=True)
+    return folder
+
+
 class Worker:
     """The process of a contestant, which loads a model at the first request."""
 
     def __init__(self, model: Model, entry: Entry, python: str) -> None:
         # -I keeps this directory and PYTHON* variables from changing the imports.
         command = [python, "-I", "-c", START, "" if entry.peer else str(ROOT / "src"), str(ROOT)]
+        self._environment = contextlib.ExitStack()
         self._process = subprocess.Popen(
             [*command, entry.contestant, model.name, str(model.vocabulary)],
-            env=child_environment(**ONE_THREAD),
+            env=self._environment.enter_context(environment_of(entry, model)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -161,6 +184,7 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
+        self._environment.close()
 
     def run(self, task: str, items: Sequence[Any]) -> Answer:
         """Run items and return the answer.

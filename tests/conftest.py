@@ -25,6 +25,7 @@ os.environ["HF_HOME"] = str(CACHE)
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["RENDERERS_CACHED_TOKENIZERS"] = "8"  # tests load many models, in several processes
+os.environ["RENDERERS_CACHE"] = "off"  # tests of the cache folder choose one
 os.environ["RENDERERS_VERIFY"] = "1"  # every run of a template is compared with a plain one
 
 

@@ -100,6 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("model", nargs="?", default=str(EXAMPLE_MODEL), help=f"{_MODEL} (default: the example model)")
     _add_revision(inspect)
     inspect.add_argument("--text", help="also show the tokens of this text")
+    compile_command = commands.add_parser("compile", help="compile vocabularies to the cache folder, for faster starts")
+    compile_command.add_argument("models", metavar="MODEL", nargs="+", help=_MODEL)
+    _add_revision(compile_command)
     models = commands.add_parser("models", help="list the known model families, or show one of them")
     models.add_argument("name", nargs="?", help=f"a family such as qwen3, or a model: {_MODEL}")
     return parser

@@ -7,13 +7,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from renderers.core.importing import load_target
 from renderers.core.options import NoneContent
 from renderers.programs.base import Program
-from renderers.programs.encoders.deepseek_r1 import DeepSeekR1Program
-from renderers.programs.encoders.deepseek_v4 import DeepSeekV4Program
-from renderers.programs.encoders.deepseek_v32 import DeepSeekV32Program
-from renderers.programs.encoders.harmony import HarmonyProgram
-from renderers.programs.encoders.inkling import InklingProgram
 from renderers.programs.template import TemplateProgram
 from renderers.templating import ChatTemplate, TemplateLimits
 from renderers.templating.chat import choose_template
@@ -62,15 +58,25 @@ def build_sorting_program(request: ProgramRequest) -> TemplateProgram:
     return dataclasses.replace(build_template_program(request), sorts_tools=True)
 
 
+def _encoder(target: str, **fields: bool) -> Callable[[ProgramRequest], Program]:
+    """Return a function that imports and builds an encoder. Most models have a template and need none."""
+
+    def build(_: ProgramRequest) -> Program:
+        program: Program = load_target(f"renderers.programs.encoders.{target}")(**fields)
+        return program
+
+    return build
+
+
 PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
     {
         "template": build_template_program,
         "sorted-tools": build_sorting_program,
-        "harmony": lambda _: HarmonyProgram(),
-        "inkling": lambda _: InklingProgram(),
-        "deepseek-r1": lambda _: DeepSeekR1Program(),
-        "deepseek-v3.2": lambda _: DeepSeekV32Program(),
-        "deepseek-v4": lambda _: DeepSeekV4Program(),
-        "deepseek-v4.1": lambda _: DeepSeekV4Program(has_system_token=True),
+        "harmony": _encoder("harmony:HarmonyProgram"),
+        "inkling": _encoder("inkling:InklingProgram"),
+        "deepseek-r1": _encoder("deepseek_r1:DeepSeekR1Program"),
+        "deepseek-v3.2": _encoder("deepseek_v32:DeepSeekV32Program"),
+        "deepseek-v4": _encoder("deepseek_v4:DeepSeekV4Program"),
+        "deepseek-v4.1": _encoder("deepseek_v4:DeepSeekV4Program", has_system_token=True),
     }
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from renderers.core.lazy import lazy
+from renderers.tokenizer.facts import TokenizerFacts
 from renderers.tokenizer.loading.single_flight import SingleFlight
 
 if TYPE_CHECKING:
@@ -27,3 +28,20 @@ class LazyTokenizer:
     def tokenizer(self) -> Tokenizer:
         """The tokenizer."""
         return _BUILDS.get(self.digest, version=None, work=self.build)
+
+
+def normalizer_of(truth: LazyTokenizer, facts: TokenizerFacts) -> Callable[[str], str]:
+    """Return the function that normalizes texts as a tokenizer does. NFC does not need the tokenizer."""
+    if not facts.normalizes:
+        return str
+    if facts.composes:
+        return _compose
+    return lambda text: truth.tokenizer.normalizer.normalize_str(text)
+
+
+def _compose(text: str) -> str:
+    # The tables of the Rust library, which may be of another version of Unicode than those of Python.
+    from tokenizers.normalizers import NFC
+
+    composed: str = NFC().normalize_str(text)
+    return composed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
@@ -22,13 +23,17 @@ from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.encoding.token_sizes import TokenSizes
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import NFC_KEEPS, check_text, encode_batch
-from renderers.tokenizer.engines.select import EngineChoice, check_engine
+from renderers.tokenizer.engines.select import EngineChoice, VocabularyFile, check_engine
 from renderers.tokenizer.facts import TokenizerFacts, facts_of
-from renderers.tokenizer.lazy_tokenizer import LazyTokenizer
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
 from renderers.tokenizer.loading.single_flight import SingleFlight
+from renderers.tokenizer.storage.store import save
+from renderers.tokenizer.stored import STORED_FIELDS, StoredVocabulary, find_compiled, sections_of
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -55,11 +60,15 @@ class Vocab:
     response_template: Mapping[str, Any] | None = None
     bpe_engine: BpeEngineName = "auto"
     """The option, not the engine that is in use: `engines.status` is that."""
+    stored: StoredVocabulary | None = None
+    """The content of its file in the cache folder; None if there was none when it was loaded."""
+    is_storable: bool = False
+    """True if it may be written to the cache folder."""
 
     def state(self) -> dict[str, Any]:
         """Return the fields in a form that can be pickled; `vocab_from_state` is the inverse."""
-        state = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "truth"}
-        return state | {"backend": self.backend.to_str()}
+        names = {entry.name for entry in fields(self)} - {"truth", "stored", "is_storable"}
+        return {name: getattr(self, name) for name in names} | {"backend": self.backend.to_str()}
 
     @property
     def backend(self) -> Tokenizer:
@@ -69,7 +78,7 @@ class Vocab:
     @lazy
     def facts(self) -> TokenizerFacts:
         """Facts about `backend`."""
-        return facts_of(self.backend)
+        return facts_of(self.backend) if self.stored is None else self.stored.facts
 
     def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
         """Encode one text. Raise `UnencodableTextError` if it contains a lone surrogate."""
@@ -87,11 +96,11 @@ class Vocab:
     @lazy
     def _piece_cache(self) -> PieceCache[PackedIds]:
         # Locals instead of `self`: a cycle would keep the vocabulary in memory until the next garbage collection.
-        backend, engines = self.backend, self.engines
+        truth, engines = self.truth, self.engines
 
         def encode(texts: list[str]) -> list[PackedIds]:
             def otherwise(rest: list[int]) -> list[list[int]]:
-                return encode_batch(backend, [texts[at] for at in rest])
+                return encode_batch(truth.tokenizer, [texts[at] for at in rest])
 
             return encode_with(engines.engine_for(texts), texts, otherwise)
 
@@ -100,12 +109,15 @@ class Vocab:
     @lazy
     def engines(self) -> EngineChoice:
         """The engines that are faster than `backend`. They do not find the tokens in `isolated_texts`."""
+        file = VocabularyFile(partial(find_compiled, self.digest), writer_of(self, save)) if self.is_storable else None
         return EngineChoice(
             self.bpe_engine,
-            self.backend,
-            digest=self.digest,
+            self.truth,
+            self.facts,
             added=frozenset(self.added_tokens),
             isolated=self.isolated_texts,
+            stored=None if self.stored is None else self.stored.compiled,
+            file=file,
         )
 
     @lazy
@@ -131,10 +143,10 @@ class Vocab:
 
     @lazy
     def _places_cache(self) -> PieceCache[TokenPlaces]:
-        backend = self.backend
+        truth = self.truth
 
         def find(texts: list[str]) -> list[TokenPlaces]:
-            encoded = (backend.encode(text, add_special_tokens=False) for text in texts)
+            encoded = (truth.tokenizer.encode(text, add_special_tokens=False) for text in texts)
             return [TokenPlaces.of_offsets(encoding.offsets) for encoding in encoded]
 
         return PieceCache(find, size=size_of_places)
@@ -142,13 +154,17 @@ class Vocab:
     @lazy
     def token_texts(self) -> TokenTexts:
         """The text of each token by id, with one character for each byte. Each is looked up on first use."""
+        if self.stored is not None:
+            return TokenTexts(self.stored.text_of)
         backend = self.backend
         return TokenTexts(text_of_bytes(backend, self.added_tokens) if self.byte_level else text_of_pieces(backend))
 
     @lazy
     def byte_texts(self) -> ByteTexts:
         """The same texts of the whole vocabulary."""
-        return texts_of_bytes(self.backend, self.added_tokens) if self.byte_level else texts_of_pieces(self.backend)
+        if self.stored is not None:
+            return self.stored.all_texts()
+        return _all_texts(self.backend, self.added_tokens if self.byte_level else None)
 
     @lazy
     def token_sizes(self) -> TokenSizes | None:
@@ -166,10 +182,10 @@ class Vocab:
     @lazy
     def _kept_texts(self) -> PieceCache[bool]:
         """Whether the normalizer changes a text, for those with unusual characters."""
-        normalizer = self.backend.normalizer
+        normalize = normalizer_of(self.truth, self.facts)
 
         def find(texts: list[str]) -> list[bool]:
-            return [normalizer is None or normalizer.normalize_str(text) == text for text in texts]
+            return [normalize(text) == text for text in texts]
 
         return PieceCache(find, size=sys.getsizeof)
 
@@ -201,6 +217,11 @@ class Vocab:
         """The added tokens that absorb the spaces before or after them."""
         added = self.facts.added
         return {token.content: (token.lstrip, token.rstrip) for token in added if token.lstrip or token.rstrip}
+
+
+def _all_texts(backend: Tokenizer, added: Mapping[str, int] | None) -> ByteTexts:
+    """Return the byte texts of all tokens. `added` are the added tokens of a byte-level vocabulary."""
+    return texts_of_pieces(backend) if added is None else texts_of_bytes(backend, added)
 
 
 def reserved_among(texts: Iterable[str]) -> frozenset[str]:
@@ -242,3 +263,34 @@ def vocab_from_state(state: Mapping[str, Any]) -> Vocab:
         return Vocab(**{**rest, "truth": LazyTokenizer(state["digest"], lambda: tokenizer), "bpe_engine": "auto"})
 
     return vocab_with_engine(shared_vocab(state["digest"], build=build), state["bpe_engine"])
+
+
+def vocab_from_stored(digest: str, stored: StoredVocabulary, truth: LazyTokenizer) -> Vocab:
+    """Return the vocabulary of a file in the cache folder."""
+    values = dict(stored.fields)
+    for name in ("special_ids", "isolating_token_ids"):
+        values[name] = frozenset(values[name])
+    stops = values["stop_token_ids"]
+    values["stop_token_ids"] = None if stops is None else tuple(stops)
+    return Vocab(digest=digest, truth=truth, stored=stored, is_storable=True, **values)
+
+
+def writer_of(vocab: Vocab, save_sections: Callable[[str, Mapping[str, bytes]], T]) -> Callable[[bytes], T]:
+    """Return a function that saves a compiled vocabulary. It has no reference to `vocab`."""
+    digest, truth = vocab.digest, vocab.truth
+    values = {name: getattr(vocab, name) for name in STORED_FIELDS}
+    values = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in values.items()}
+    added = vocab.added_tokens if vocab.byte_level else None
+
+    def write(compiled: bytes) -> T:
+        backend = truth.tokenizer
+        sections = sections_of(
+            fields=values,
+            facts=facts_of(backend),
+            texts=_all_texts(backend, added),
+            compiled=compiled,
+            tokenizer=backend.to_str(),
+        )
+        return save_sections(digest, sections)
+
+    return write

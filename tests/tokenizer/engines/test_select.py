@@ -24,6 +24,7 @@ from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from renderers.tokenizer.engines import select as module
 from renderers.tokenizer.engines.native import NativeEngine
 from renderers.tokenizer.engines.select import EngineChoice
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer
 from renderers.tokenizer.vocab import vocab_from_state
 from tests.support.corpus import nasty_texts
 
@@ -40,7 +41,8 @@ def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def choice(option: BpeEngineName, digest: str = "of these tests") -> EngineChoice:
     vocab = load_tokenizer(EMBEDDED).vocab
     added = frozenset(vocab.added_tokens)
-    return EngineChoice(option, vocab.backend, digest=digest, added=added, isolated=vocab.isolated_texts)
+    truth = LazyTokenizer(digest, lambda: vocab.backend)
+    return EngineChoice(option, truth, vocab.facts, added=added, isolated=vocab.isolated_texts)
 
 
 def test_a_vocabulary_is_compiled_when_enough_text_was_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +231,8 @@ def test_a_stored_vocabulary_is_used_from_the_first_text_on(monkeypatch: pytest.
     monkeypatch.setattr(compile_module, "compile_vocabulary", None)
     engines = EngineChoice(
         "auto",
-        vocab.backend,
-        digest="stored",
+        LazyTokenizer("stored", lambda: vocab.backend),
+        vocab.facts,
         added=frozenset(vocab.added_tokens),
         isolated=vocab.isolated_texts,
         stored=stored,

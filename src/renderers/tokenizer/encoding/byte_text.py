@@ -70,6 +70,13 @@ class ByteTexts:
         self.ends = array("I", itertools.accumulate(map(len, texts)))
         """The end of each text, which is the start of the next one."""
 
+    @classmethod
+    def of_parts(cls, joined: str, ends: array[int]) -> ByteTexts:
+        """Return the texts between these ends of a joined text."""
+        texts = cls(())
+        texts.joined, texts.ends = joined, ends
+        return texts
+
     def __len__(self) -> int:
         return len(self.ends)
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import get_args
-
-from tokenizers import Tokenizer
-from tokenizers import __version__ as tokenizers_version
+from functools import partial
+from typing import NamedTuple, get_args
 
 from renderers.core.native import COMPILED
 from renderers.core.options import BpeEngineName, check_choice
 from renderers.tokenizer.compiled.block import CompiledVocabulary, UnfitVocabularyError
 from renderers.tokenizer.engines.native import NativeEngine
+from renderers.tokenizer.facts import TokenizerFacts
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
+from renderers.tokenizer.storage.versions import tokenizers_version
+
+logger = logging.getLogger(__name__)
 
 _CHARACTERS_PER_TOKEN = 4
 """A vocabulary is compiled after this many characters for each of its tokens.
@@ -65,6 +70,14 @@ def check_engine(option: object) -> None:
         raise ModuleNotFoundError(fault, name="renderers.core._native")
 
 
+class VocabularyFile(NamedTuple):
+    """Functions that read and write the compiled vocabulary in the cache folder."""
+
+    read: Callable[[], CompiledVocabulary | None]
+    """Returns None if there is no file."""
+    write: Callable[[bytes], object]
+
+
 class EngineChoice:
     """The engine for a vocabulary that is faster than its own tokenizer, if any.
 
@@ -75,24 +88,27 @@ class EngineChoice:
     def __init__(
         self,
         option: BpeEngineName,
-        backend: Tokenizer,
+        truth: LazyTokenizer,
+        facts: TokenizerFacts,
         *,
-        digest: str,
         added: frozenset[str],
         isolated: frozenset[str],
         stored: CompiledVocabulary | None = None,
+        file: VocabularyFile | None = None,
     ) -> None:
         """Take the option, the tokenizer, and all its added tokens. `isolated` are those that texts never contain.
 
-        `stored` is the compiled vocabulary, if there is one already. It is used from the first text on.
+        `stored` is the compiled vocabulary, if there is one already. It is used from the first text on. Otherwise
+        `file` is read before the vocabulary is compiled, as another process may have written it, and written after.
         """
-        self._backend = backend
-        self._digest = digest
+        self._truth = truth
+        self._facts = facts
+        self._file = file
         self._isolated = isolated
         self._added = added - isolated
         self._due = 0
         if option == "auto":
-            self._due = _CHARACTERS_PER_TOKEN * backend.get_vocab_size(with_added_tokens=True)
+            self._due = _CHARACTERS_PER_TOKEN * facts.size
         self._encoded = 0
         self._engine: NativeEngine | None = None
         self._unfit: str | None = None
@@ -127,7 +143,7 @@ class EngineChoice:
     def _load(self, lock: threading.Lock) -> None:
         try:
             if self._engine is None and self._unfit is None:
-                self._engine = _ENGINES.get(self._digest) or self._compile()
+                self._engine = _ENGINES.get(self._truth.digest) or self._compile()
         except UnfitVocabularyError as error:
             self._refuse(str(error))
         except MemoryError:
@@ -139,27 +155,43 @@ class EngineChoice:
             lock.release()
 
     def _compile(self) -> NativeEngine:
-        if self._digest in _UNFIT:
-            raise UnfitVocabularyError(_UNFIT[self._digest])
+        if self._truth.digest in _UNFIT:
+            raise UnfitVocabularyError(_UNFIT[self._truth.digest])
+        found = None if self._file is None else self._file.read()
+        if found is not None:
+            return self._share(found)
         # Imported here: most processes use a vocabulary that was compiled before.
         from renderers.tokenizer.compiled.compile import compile_vocabulary
 
-        return self._share(CompiledVocabulary(compile_vocabulary(self._backend, isolated=self._isolated)))
+        compiled = compile_vocabulary(self._truth.tokenizer, isolated=self._isolated)
+        self._engine = engine = self._share(CompiledVocabulary(compiled))
+        if self._file is not None:
+            self._store(partial(self._file.write, compiled))
+        return engine
+
+    def _store(self, write: Callable[[], object]) -> None:
+        """Write the compiled vocabulary, in a thread unless this is one."""
+
+        def attempt() -> None:
+            try:
+                write()
+            except Exception as error:
+                logger.info("a compiled vocabulary is not stored: %s: %s", type(error).__name__, error)
+
+        if self._due:
+            attempt()
+            return
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=attempt, name="renderers: store a vocabulary").start()
 
     def _share(self, vocabulary: CompiledVocabulary) -> NativeEngine:
-        backend = self._backend
-
-        def normalize(text: str) -> str:
-            normalizer = backend.normalizer
-            return text if normalizer is None else normalizer.normalize_str(text)
-
-        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added)
-        return _ENGINES.setdefault(self._digest, engine)
+        engine = NativeEngine(vocabulary, normalize=normalizer_of(self._truth, self._facts), added=self._added)
+        return _ENGINES.setdefault(self._truth.digest, engine)
 
     def _refuse(self, reason: str) -> None:
         if len(_UNFIT) >= _MOST_UNFIT:
             _UNFIT.clear()
-        _UNFIT[self._digest] = reason
+        _UNFIT[self._truth.digest] = reason
         self._unfit = f"the engine in C is not used: {reason}"
 
     @property
@@ -172,4 +204,4 @@ class EngineChoice:
         reason = self._unfit or (
             f"the vocabulary is compiled after {self._due:,} characters. So far: {self._encoded:,}"
         )
-        return EngineStatus("tokenizers", tokenizers_version, reason)
+        return EngineStatus("tokenizers", tokenizers_version(), reason)

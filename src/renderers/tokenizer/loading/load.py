@@ -6,8 +6,12 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
+from renderers.core.native import COMPILED
 from renderers.core.options import BpeEngineName
 from renderers.core.text import describe_type
 from renderers.errors import TokenizerFileError, TokenizerLoadError
@@ -19,8 +23,14 @@ from renderers.tokenizer.loading.model_files import ModelFiles, read_model_files
 from renderers.tokenizer.loading.single_flight import CACHED_TOKENIZERS, SingleFlight
 from renderers.tokenizer.loading.validate import check_tokenizer, find_isolating_tokens, is_byte_level
 from renderers.tokenizer.loading.vocabulary import build_vocabulary
+from renderers.tokenizer.storage.container import DamagedFileError
+from renderers.tokenizer.storage.store import log_damage
+from renderers.tokenizer.stored import TOKENIZER, read_stored
 from renderers.tokenizer.tokenizer import LoadedTokenizer, TokenizerSource
-from renderers.tokenizer.vocab import Vocab, shared_vocab, vocab_with_engine
+from renderers.tokenizer.vocab import Vocab, shared_vocab, vocab_from_stored, vocab_with_engine
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _TOKENIZERS: SingleFlight[LoadedTokenizer] = SingleFlight(keep=CACHED_TOKENIZERS, weak=True)
 """By name, revision and engine: the same arguments give the same object."""
@@ -100,12 +110,54 @@ def build(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Vocab:
     content_digest = digest(contents)
 
     def work() -> Vocab:
+        stored = find_stored_vocab(content_digest, otherwise=partial(_build_again, files, content_digest))
+        if stored is not None:
+            return stored
         with only_load_errors(file=", ".join(file for file in files.paths if file != files.vocabulary)):
             model_files = read_model_files(contents)
         with only_load_errors(file=files.vocabulary):
-            return assemble(contents[files.vocabulary], model_files, file=files.vocabulary, digest=content_digest)
+            vocab = assemble(contents[files.vocabulary], model_files, file=files.vocabulary, digest=content_digest)
+        return replace(vocab, is_storable=True)
 
     return shared_vocab(content_digest, build=work)
+
+
+def find_stored_vocab(digest: str, *, otherwise: Callable[[], Tokenizer]) -> Vocab | None:
+    """Return the vocabulary of these files from the cache folder, without building its tokenizer; None if not there.
+
+    Its files were checked before it was written. `otherwise` builds the tokenizer if the file is damaged later.
+    """
+    # Without the C extension, its tokenizer is needed for the first text.
+    found = read_stored(digest) if COMPILED else None
+    if found is None:
+        return None
+    stored, container = found
+
+    def build() -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        try:
+            content = bytes(container.section(TOKENIZER))
+        except DamagedFileError as error:
+            log_damage(digest, error)
+            return otherwise()
+        tokenizer = Tokenizer.from_buffer(content)
+        release_freed_memory()
+        return tokenizer
+
+    return vocab_from_stored(digest, stored, LazyTokenizer(digest, build))
+
+
+def _build_again(files: TokenizerFiles, due: str) -> Tokenizer:
+    """Build the tokenizer of files that were loaded before. `TokenizerFileError` if they changed since."""
+    try:
+        contents = files.read(as_of=files.identity())
+    except FilesChangedError:
+        contents = {}
+    if digest(contents) != due:
+        raise TokenizerFileError("changed since it was loaded. Load it again.", name=files.name)
+    with only_load_errors(file=files.vocabulary, name=files.name):
+        return build_vocabulary(contents[files.vocabulary], files.vocabulary, read_model_files(contents)).tokenizer
 
 
 def assemble(content: bytes, model_files: ModelFiles, *, file: str, digest: str) -> Vocab:

@@ -1,6 +1,6 @@
 """The cache folder: where it is, which files in it are trusted, and writing to it.
 
-Any failure is logged and means that there is no file. No function raises an `OSError`.
+Any failure is logged and means that there is no file. Only `write_or_raise` raises an `OSError`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def map_file(name: str) -> mmap.mmap | None:
     folder = cache_folder()
     if folder is None:
         return None
-    path = folder / (name + SUFFIX)
+    path = path_of(folder, name)
     try:
         _check_owner(os.stat(folder))
         with _opened(path) as file:
@@ -111,30 +111,47 @@ def _record_use(path: Path, status: os.stat_result) -> None:
 
 
 def write_file(name: str, parts: Sequence[bytes]) -> bool:
-    """Write a file to the cache folder, and remove those that were not used for longest. Return True if it was written.
+    """Write a file to the cache folder. Return True if it was written; a failure is logged."""
+    folder = cache_folder()
+    try:
+        write_or_raise(name, parts)
+    except (OSError, ValueError) as error:
+        if folder is not None:
+            _log_once(f"{folder} is not written to: {error}")
+        return False
+    return True
+
+
+def write_or_raise(name: str, parts: Sequence[bytes]) -> Path:
+    """Write a file to the cache folder, and remove those that were not used for longest. Return its path.
 
     Readers see the whole file or none. Processes that write the same file do not disturb each other.
+
+    Raises:
+        OSError: There is no cache folder, it is not trusted, or the file system fails.
     """
     folder = cache_folder()
     if folder is None:
-        return False
+        raise FileNotFoundError(f"there is no cache folder. Set {VARIABLE} to a folder")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_owner(os.stat(folder))
+    path = path_of(folder, name)
+    temporary = folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMPORARY}"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_owner(os.stat(folder))
-        temporary = folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMPORARY}"
-        try:
-            _write_new(temporary, parts)
-            # An error on Windows if a process has the old file mapped.
-            os.replace(temporary, folder / (name + SUFFIX))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-    except (OSError, ValueError) as error:
-        _log_once(f"{folder} is not written to: {error}")
-        return False
-    _remove_old_files(folder, keep=name + SUFFIX)
-    return True
+        _write_new(temporary, parts)
+        # An error on Windows if a process has the old file mapped.
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _remove_old_files(folder, keep=path.name)
+    return path
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Return the path of a file in the cache folder."""
+    return folder / (name + SUFFIX)
 
 
 def _write_new(path: Path, parts: Sequence[bytes]) -> None:
