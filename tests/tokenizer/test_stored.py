@@ -115,6 +115,17 @@ def test_the_stored_vocabulary_of_a_real_model_is_the_same(cache: Path, name: st
     found = ids_of(vocab, texts)
     assert vocab.engines.status.name == "native"
     assert found == [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    assert_decodes_as_the_truth(tokenizer)
+
+
+def assert_decodes_as_the_truth(tokenizer: LoadedTokenizer) -> None:
+    chance, size = random.Random(0), len(tokenizer) + 300
+    rows = [[number] for number in tokenizer.added_tokens.values()]
+    rows += [chance.choices(range(size), k=chance.randrange(1, 12)) for _ in range(3_000)]
+    rows += [[*row, chance.choice(list(tokenizer.added_tokens.values()))] for row in rows[:300]]
+    truth = tokenizer.vocab.backend
+    for row in rows:
+        assert tokenizer.decode(row) == truth.decode(row, skip_special_tokens=False), row
 
 
 def test_the_tokenizer_is_built_when_it_is_needed_even_without_the_model(cache: Path, model: Path) -> None:

@@ -19,8 +19,10 @@ from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
 from renderers.probing.turn_format import TurnFormat
+from renderers.rendering.control_text import find_special_tokens
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_texts
 
 _PROOFS_KEPT = 64
 """How many proofs of a context are kept at least: one for each kind of turn and new messages."""
@@ -188,8 +190,10 @@ class BridgeContext:
         return self.tokenizer.vocab.reserved_texts
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text, without special tokens around it."""
-        return self.tokenizer.encode(text, add_special_tokens=False)
+        """Return the token ids of a text, without special tokens around it, as a render encodes them."""
+        tokenizer = self.tokenizer
+        cuts = cut_at_isolating_tokens(tokenizer, find_special_tokens(text, self.special_tokens))
+        return encode_texts(tokenizer, [(text, cuts)])[0].ids.tolist()
 
     @property
     def text_uses(self) -> TextUses:

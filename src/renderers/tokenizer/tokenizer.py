@@ -151,9 +151,7 @@ class LoadedTokenizer:
             TypeError: A value is not an int. Names its position.
             TokenIdError: A number is negative, or above 4,294,967,295. Names its position.
         """
-        return self.vocab.backend.decode(
-            self._ids(token_ids, skip_special_tokens, name="token_ids"), skip_special_tokens=False
-        )
+        return self.vocab.decode(self._ids(token_ids, skip_special_tokens, name="token_ids"))
 
     def batch_decode(self, sequences: Iterable[Iterable[int]], skip_special_tokens: bool = False) -> list[str]:
         """Decode several lists of ids."""

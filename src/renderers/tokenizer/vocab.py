@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
 from renderers.tokenizer.encoding.byte_text import (
+    BYTE_SYMBOLS,
+    UNKNOWN,
     ByteTexts,
     TokenTexts,
+    from_byte_text,
     text_of_bytes,
     text_of_pieces,
     texts_of_bytes,
@@ -87,6 +90,20 @@ class Vocab:
         except TypeError:
             check_text(text)
             raise
+
+    def decode(self, ids: list[int]) -> str:
+        """Decode ids, special tokens included. Those that are not in the vocabulary are skipped."""
+        if self.stored is None or not self.byte_level or not self._symbol_tokens.isdisjoint(ids):
+            return self.backend.decode(ids, skip_special_tokens=False)
+        texts = self.token_texts
+        return from_byte_text("".join([text for number in ids if (text := texts[number]) != UNKNOWN]))
+
+    @lazy
+    def _symbol_tokens(self) -> frozenset[int]:
+        """The added tokens that `backend` decodes to other text than their own: each character stands for a byte."""
+        symbols = frozenset(BYTE_SYMBOLS)
+        added = self.added_tokens.items()
+        return frozenset(number for text, number in added if not text.isascii() and symbols.issuperset(text))
 
     def encode_pieces(self, texts: Sequence[str]) -> list[PackedIds]:
         """Encode texts without isolating tokens in them, each on its own, adding no special tokens."""
