@@ -26,8 +26,9 @@ static PyMethodDef methods[] = {
      "join_ids(prompt, completion, added): the sum of three lists of ints. The garbage collector does not visit it, so\n"
      "nothing but ints may be put into it."},
     {"join_pieces", native_join_pieces, METH_VARARGS,
-     "join_pieces(pieces, marks, added_tokens): the ids of pieces with those of the matches between them, as uint32, and\n"
-     "the number of ids up to the end of each, as int64. Pieces are ids as bytes, and matches end with their token."},
+     "join_pieces(pieces, first, borders, marks, added_tokens): the ids of a text as uint32, and the number of ids up to\n"
+     "the end of each part as int64. Pieces from `first` on are the ids of the parts that are not empty, as bytes.\n"
+     "`borders` are those of `split_text`, and matches end with their token."},
     {"locate", native_locate, METH_VARARGS,
      "locate(text, ids, sizes, borders, ends, places): for each place in a text, the first token across it and the\n"
      "number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part if\n"
@@ -36,7 +37,8 @@ static PyMethodDef methods[] = {
      "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
      "token."},
     {"split_text", native_split_text, METH_VARARGS,
-     "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches."},
+     "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
+     "not empty."},
     {"copy_json", native_copy_json, METH_VARARGS,
      "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
     {"same_json", native_same_json, METH_VARARGS,

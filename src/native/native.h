@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 10 /* increased with every change of an interface */
+#define VERSION 11 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
