@@ -19,6 +19,17 @@ static PyMethodDef methods[] = {
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
+    {"index_spans", native_index_spans, METH_VARARGS,
+     "index_spans(spans, results, channel_of, channels, role, type): the channel of each span, and the places of each\n"
+     "message as a tuple of `type`, None for a message without spans.\n\n"
+     "`results` has a flag for each message. `channel_of` returns the channel of a path and such a flag, None for text of\n"
+     "no message. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
+    {"label_spans", native_label_spans, METH_VARARGS,
+     "label_spans(spans, channels, turns, borders, ends, media, kinds, type, otherwise): the labels of all spans.\n\n"
+     "`turns` has for each message None, or its start, its end, the four places of its reasoning or None, and whether\n"
+     "`otherwise` has to label its spans. It gets a span and its channel, and returns labels, also for template text of\n"
+     "the messages in `media`. `borders` are the places to split spans at. `ends` has the message of the turn that ends\n"
+     "at a place. `kinds` are the channels scaffold, content and reasoning, then others that count as content."},
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},

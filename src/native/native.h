@@ -9,13 +9,15 @@
 
 #include <stdint.h>
 
-#define VERSION 11 /* increased with every change of an interface */
+#define VERSION 12 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill(PyObject *module, PyObject *args);
+PyObject *native_index_spans(PyObject *module, PyObject *args);
+PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_join_ids(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);

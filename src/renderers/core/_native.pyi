@@ -1,5 +1,5 @@
 from array import array
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, TypeVar
 
 _Match = TypeVar("_Match", bound=tuple[int, int, str])
@@ -23,6 +23,27 @@ def expand(runs: tuple[tuple[Any, ...], ...], column: int, /) -> list[Any]: ...
 def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[_Match], /) -> list[_Match]: ...
 def find_invalid_id(ids: list[Any], /) -> int: ...
 def fill(entries: bytearray, texts: bytes, ends: array[int], markers: bytes, /) -> None: ...
+def index_spans(
+    spans: tuple[Any, ...],
+    results: list[bool],
+    channel_of: Callable[..., Any],
+    channels: tuple[Any, ...],
+    role: str,
+    kind: type[_Run],
+    /,
+) -> tuple[list[Any], list[_Run | None]]: ...
+def label_spans(
+    spans: tuple[Any, ...],
+    channels: list[Any],
+    turns: list[Any],
+    borders: list[int],
+    ends: dict[int, int],
+    media: dict[int, Any],
+    kinds: tuple[Any, ...],
+    kind: type[_Run],
+    otherwise: Callable[..., list[Any]],
+    /,
+) -> tuple[_Run, ...]: ...
 def join(
     ids: list[int], entries: bytes | bytearray, texts: bytes | bytearray, first: int, /
 ) -> tuple[str, bytes, list[int]] | list[int]: ...
