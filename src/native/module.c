@@ -51,7 +51,11 @@ static PyMethodDef methods[] = {
      "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
      "not empty."},
     {"copy_json", native_copy_json, METH_VARARGS,
-     "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
+     "copy_json(value, depth, untracked): a copy of JSON data of exact types; NotImplemented if it is not, or is too\n"
+     "deep. The garbage collector does not visit it if `untracked`, so it may be changed only to other JSON data."},
+    {"untrack", native_untrack, METH_O,
+     "untrack(value): the same container, which the garbage collector does not visit from now on. Nothing in it may lead\n"
+     "back to it."},
     {"same_json", native_same_json, METH_VARARGS,
      "same_json(value, plain): True if a value is the same as JSON data of exact types, with keys in the same order."},
     {"json_text", native_json_text, METH_O,
@@ -61,6 +65,12 @@ static PyMethodDef methods[] = {
     {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
      "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
      "`types` are those for texts, integers, floats, dicts and lists."},
+    {"field_text", (PyCFunction)(void (*)(void))native_field_text, METH_FASTCALL,
+     "field_text(type, attribute, text, owner): a text of a subclass of str with an owner in an attribute."},
+    {"enter_message", (PyCFunction)(void (*)(void))native_enter_message, METH_FASTCALL,
+     "enter_message(kinds, outer, message, output): a scope of a message within another, appended to an output.\n\n"
+     "`kinds` are the class of scopes, and the names of the attributes for the scope around it, its branch, its owner,\n"
+     "the message of its owner, and the owner of a message."},
     {"output_parts", native_output_parts, METH_VARARGS,
      "output_parts(pieces, root, types): the ends and the owners of the parts of an output, the indices of parts with\n"
      "a scope instead of an owner, and the index of the part that opens the first turn, or -1.\n\n"

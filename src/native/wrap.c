@@ -59,8 +59,9 @@ static PyObject *wrap(const Wrapping *wrapping, PyObject *key, PyObject *value)
     PyObject *wrapped = owner == NULL ? NULL : instance_of(wrapping, value);
     if (wrapped != NULL && PyObject_SetAttr(wrapped, wrapping->owner_name, owner) < 0)
         Py_CLEAR(wrapped);
-    if (wrapped != NULL && !PyDict_CheckExact(value) && !PyList_CheckExact(value))
-        /* The garbage collector need not visit it: it refers only to its owner, which is texts and numbers. */
+    if (wrapped != NULL && PyObject_GC_IsTracked(wrapped))
+        /* The garbage collector need not visit it: nothing in it leads back to it. An owner is texts and numbers, and a
+           template cannot change a container. */
         PyObject_GC_UnTrack(wrapped);
     Py_XDECREF(owner);
     return wrapped;
@@ -131,6 +132,9 @@ PyObject *native_wrap_contents(PyObject *Py_UNUSED(module), PyObject *const *arg
     Py_XDECREF(wrapping.arguments);
     if (failed)
         return NULL;
+    if (!PyDict_CheckExact(args[0]) && !PyList_CheckExact(args[0]) && PyObject_GC_IsTracked(args[0]))
+        /* As in `wrap`. A dict is visited again once such values are set in it. */
+        PyObject_GC_UnTrack(args[0]);
     Py_RETURN_NONE;
 }
 

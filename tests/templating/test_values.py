@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from typing import Any
 
 import pytest
@@ -151,3 +152,33 @@ def test_contents_are_wrapped_in_c_only_with_suitable_arguments() -> None:
     ]:
         with pytest.raises((TypeError, AttributeError)):
             wrap_contents(*arguments)
+
+
+@needs_c
+@given(st.text(max_size=9), st.integers(-1, 3))
+def test_a_text_of_a_field_is_the_same_in_c_and_in_python(text: str, message: int) -> None:
+    owner = (message, ("content",))
+    for given_text in (text, OtherText(text), values.field_text(text, (0, ()))):
+        made = values.field_text(given_text, owner)
+        assert described(made) == described(values._field_text(given_text, owner))
+        assert not gc.is_tracked(made)
+
+
+@needs_c
+def test_other_values_are_no_text_of_a_field() -> None:
+    from renderers.core._native import field_text
+
+    wrong: list[Any] = [(), (int, "_owner", "a", None), (FieldText, 1, "a", None), (FieldText, "_owner", 1, None)]
+    for arguments in wrong:
+        with pytest.raises(TypeError):
+            field_text(*arguments)
+    with pytest.raises(AttributeError):
+        field_text(FieldText, "other", "a", (0, ()))
+
+
+@needs_c
+def test_the_garbage_collector_does_not_visit_messages() -> None:
+    message = wrap_message({"role": "user", "content": [{"type": "text", "text": "a"}], "n": 1}, 0)
+    content = open_data(message["content"])
+    parts = [message, content, open_data(content[0]), *message.values(), *content[0].values()]
+    assert not any(map(gc.is_tracked, parts))

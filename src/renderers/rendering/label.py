@@ -42,6 +42,7 @@ def label(
     """
     channels, found = index_spans(trace.spans, [message["role"] in RESULT_ROLES for message in messages])
     finder = _TurnFinder(trace, turn_format, stop_tokens, inline_reasoning=inline_reasoning)
+    moves_borders = conventions != _DEFAULT_CONVENTIONS
     turns: list[Turn | None] = []
     media: Media = {}
     previous_role = ""
@@ -52,8 +53,10 @@ def label(
             texts = (turn_format.placeholder(role, kind) for kind in set(parts.values()))
             media[index] = compile_alternation(frozenset(filter(None, texts)))
         if role == "assistant" and own is not None:
-            turn = _apply_conventions(finder.find(own, turn_format.headers(previous_role)), conventions, trace.text)
-            turn = finder.with_reasoning(turn, own)
+            turn = finder.find(own, turn_format.headers(previous_role))
+            if moves_borders:
+                turn = _apply_conventions(turn, conventions, trace.text)
+            turn = finder.with_reasoning(turn, own.content)
         turns.append(turn)
         previous_role = role
     return label_spans(trace, channels, turns, media)
@@ -126,19 +129,23 @@ class _TurnFinder:
         is_message = follows is not None and follows.message >= 0 and not follows.path
         return self._special_tokens.match(self._text, end) if is_message and self._special_tokens else None
 
-    def with_reasoning(self, turn: Turn, own: MessageSpans) -> Turn:
-        """Return a turn with the reasoning at its start. Reasoning that is not closed extends to its end."""
+    def with_reasoning(self, turn: Turn, content: int) -> Turn:
+        """Return a turn with the reasoning at its start. Its content starts at a place, or is missing with -1.
+
+        Reasoning that is not closed extends to the end of the turn.
+        """
         if self._think_markers is None:
             return turn
         opening, closing = self._think_markers
-        open_start = self._find_marker(opening, turn.first, turn.end)
-        content_start = own.content if own.content >= 0 else turn.end
+        first, sampled, turn_end, prompted, _ = turn
+        open_start = self._find_marker(opening, first, turn_end)
+        content_start = content if content >= 0 else turn_end
         if open_start is None or self._text[min(content_start, open_start) : open_start].strip():
             return turn
         start = open_start + len(opening)
-        end = self._find_marker(closing, start, turn.end)
-        ends = (turn.end, turn.end) if end is None else (end, end + len(closing))
-        return turn._replace(reasoning=Region(open_start, start, *ends))
+        end = self._find_marker(closing, start, turn_end)
+        ends = (turn_end, turn_end) if end is None else (end, end + len(closing))
+        return Turn(first, sampled, turn_end, prompted, Region(open_start, start, *ends))
 
     def _find_marker(self, marker: str, start: int, end: int) -> int | None:
         """Return the first position of a marker in template text or, with `inline_reasoning`, in a body."""

@@ -8,6 +8,7 @@ Data is wrapped lazily. The contents of a `LazyDict` or `LazyList` are raw until
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -318,11 +319,16 @@ def message_index(value: Any) -> int | None:
 # ==================
 
 
-def field_text(text: str, owner: Owner) -> FieldText:
+def _field_text(text: str, owner: Owner) -> FieldText:
     """Return a text of one field."""
     wrapped = _new_text(FieldText, text)
     wrapped._owner = owner
     return wrapped
+
+
+field_text: Callable[[str, Owner], FieldText] = (
+    functools.partial(native.field_text, FieldText, "_owner") if COMPILED else _field_text
+)
 
 
 def mixed_text(text: str, runs: tuple[Run, ...], *, safe: bool = False) -> str:
