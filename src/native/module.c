@@ -65,6 +65,9 @@ static PyMethodDef methods[] = {
     {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
      "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
      "`types` are those for texts, integers, floats, dicts and lists."},
+    {"wrap_messages", native_wrap_messages, METH_VARARGS,
+     "wrap_messages(messages, wrapped, type, types): append the messages from the number of wrapped ones on, up to the\n"
+     "first one that is not a dict of JSON data of exact types. Each becomes a `type` with wrapped contents."},
     {"field_text", (PyCFunction)(void (*)(void))native_field_text, METH_FASTCALL,
      "field_text(type, attribute, text, owner): a text of a subclass of str with an owner in an attribute."},
     {"enter_message", (PyCFunction)(void (*)(void))native_enter_message, METH_FASTCALL,

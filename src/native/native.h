@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 14 /* increased with every change of an interface */
+#define VERSION 15 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
@@ -34,6 +34,7 @@ PyObject *native_written_fields(PyObject *module, PyObject *args);
 PyObject *native_may_lose(PyObject *module, PyObject *args);
 PyObject *native_enter_message(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_field_text(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *native_wrap_messages(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Return a new instance of a subclass of tuple, with items to be set. No Python code runs. */

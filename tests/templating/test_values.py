@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
+from renderers.core.plain_json import is_plain
 from renderers.templating import values
 from renderers.templating.values import (
     DataDict,
@@ -182,3 +184,32 @@ def test_the_garbage_collector_does_not_visit_messages() -> None:
     content = open_data(message["content"])
     parts = [message, content, open_data(content[0]), *message.values(), *content[0].values()]
     assert not any(map(gc.is_tracked, parts))
+
+
+@needs_c
+@given(st.lists(st.dictionaries(st.text(max_size=4), ANY_JSON, max_size=4) | st.sampled_from(ODD), max_size=5))
+def test_messages_of_exact_types_are_wrapped_at_once(messages: list[Any]) -> None:
+    wrapped = values.MessageList()
+    values.wrap_plain_messages(messages, wrapped)
+    plain = list(itertools.takewhile(lambda message: type(message) is dict and is_plain(message), messages))
+    assert list(map(described, wrapped)) == [described(wrap_message(each, at)) for at, each in enumerate(plain)]
+    assert not any(map(gc.is_tracked, wrapped))
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ([{}], (), DataDict, values._TYPES),
+        ([{}], [], DataDict, ()),
+        ([{}], [], DataDict, (int, *values._TYPES[1:])),
+        ([{}], [], list, values._TYPES),
+        ([{}], [], "type", values._TYPES),
+    ],
+)
+def test_other_arguments_are_no_messages(arguments: Any) -> None:
+    from renderers.core._native import wrap_messages
+
+    with pytest.raises(TypeError):
+        wrap_messages(*arguments)

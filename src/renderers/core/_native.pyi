@@ -75,6 +75,13 @@ def wrap_contents(
     types: tuple[type, type, type, type, type],
     /,
 ) -> None: ...
+def wrap_messages(
+    messages: list[Any],
+    wrapped: list[Any],
+    kind: type[dict[str, Any]],
+    types: tuple[type, type, type, type, type],
+    /,
+) -> None: ...
 def field_text(kind: type[_Text], attribute: str, text: str, owner: _Owner, /) -> _Text: ...
 def enter_message(
     kinds: tuple[type[_Text], str, str, str, str, str], outer: object, message: object, output: list[str], /

@@ -74,7 +74,9 @@ class Budget:
         self._started: float | None = None
         self._steps = 0
         self._next_step_check = _STEPS_PER_CLOCK_CHECK
-        self._characters_left = self._next_character_check = limits.characters
+        self._characters_left = limits.characters
+        # A short run does not read the clock, which is a system call.
+        self._next_character_check = self._check_below(limits.characters) if limits.seconds > 0 else limits.characters
         self._extended = False
 
     def tick(self, count: int = 1) -> None:

@@ -42,6 +42,7 @@ from renderers.templating.values import (
     plain,
     wrap,
     wrap_message,
+    wrap_plain_messages,
 )
 
 _PLAIN_TYPES = {
@@ -284,9 +285,10 @@ def _wrapped_messages(messages: Any) -> list[DataDict]:
     is_list = messages.__class__ is list
     if not is_list and (isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable)):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
-    wrapped = MessageList()
+    wrapped, given = MessageList(), messages if is_list else list(messages)
     try:
-        for message in messages:
+        wrap_plain_messages(given, wrapped)
+        for message in given[len(wrapped) :]:
             if not isinstance(message, dict):
                 raise MessageError("must be a dict with role and content", message=len(wrapped))
             wrapped.append(wrap_message(message, len(wrapped)))

@@ -210,6 +210,15 @@ def wrap_message(message: dict[str, Any], index: int) -> DataDict:
     return wrapped
 
 
+def wrap_plain_messages(messages: list[Any], wrapped: MessageList) -> None:
+    """Append messages of exact types from the number of wrapped ones on, as `wrap_message` returns them.
+
+    It ends at the first message of another type. Without the C extension, it leaves all of them to `wrap_message`.
+    """
+    if COMPILED:
+        native.wrap_messages(messages, wrapped, DataDict, _TYPES)
+
+
 def wrap(value: Any, owner: Owner) -> Any:
     """Wrap JSON data. Booleans and None stay as they are.
 
