@@ -1,13 +1,14 @@
 /* Copy JSON data of exact types in all depths.
 
    `renderers.core.plain_json` does the same in Python if this extension was not built. Containers are copied first, and
-   the copy is read: no Python code has a reference to it that could change it meanwhile. */
+   the copy is read: no Python code has a reference to it that could change it meanwhile. The garbage collector need not
+   visit JSON data, because nothing in it leads back to it. */
 
 #include "native.h"
 
 #define DEEPEST 1000 /* levels that the stack of C has room for */
 
-static PyObject *copy(PyObject *value, int depth);
+static PyObject *copy(PyObject *value, int depth, int untracked);
 
 static PyObject *not_plain(void)
 {
@@ -20,7 +21,7 @@ static int is_scalar(PyObject *value)
            PyFloat_CheckExact(value);
 }
 
-static PyObject *copy_dict(PyObject *value, int depth)
+static PyObject *copy_dict(PyObject *value, int depth, int untracked)
 {
     PyObject *copied = PyDict_Copy(value);
     if (copied == NULL)
@@ -34,7 +35,7 @@ static PyObject *copy_dict(PyObject *value, int depth)
         }
         if (is_scalar(item))
             continue;
-        PyObject *inner = copy(item, depth - 1);
+        PyObject *inner = copy(item, depth - 1, untracked);
         if (inner == NULL || inner == Py_NotImplemented) {
             Py_DECREF(copied);
             return inner;
@@ -50,7 +51,7 @@ static PyObject *copy_dict(PyObject *value, int depth)
     return copied;
 }
 
-static PyObject *copy_list(PyObject *value, int depth)
+static PyObject *copy_list(PyObject *value, int depth, int untracked)
 {
     PyObject *copied = PySequence_List(value);
     if (copied == NULL)
@@ -60,7 +61,7 @@ static PyObject *copy_list(PyObject *value, int depth)
         PyObject *item = PyList_GetItem(copied, at);
         if (is_scalar(item))
             continue;
-        PyObject *inner = copy(item, depth - 1);
+        PyObject *inner = copy(item, depth - 1, untracked);
         if (inner == NULL || inner == Py_NotImplemented) {
             Py_DECREF(copied);
             return inner;
@@ -74,25 +75,33 @@ static PyObject *copy_list(PyObject *value, int depth)
 }
 
 /* Return a copy, or NotImplemented if the value is not plain. */
-static PyObject *copy(PyObject *value, int depth)
+static PyObject *copy(PyObject *value, int depth, int untracked)
 {
     if (is_scalar(value))
         return Py_NewRef(value);
     if (depth <= 0)
         return not_plain();
-    if (PyDict_CheckExact(value))
-        return copy_dict(value, depth);
-    if (PyList_CheckExact(value) || PyTuple_CheckExact(value))
-        return copy_list(value, depth);
-    return not_plain();
+    PyObject *copied = PyDict_CheckExact(value)                                 ? copy_dict(value, depth, untracked)
+                       : PyList_CheckExact(value) || PyTuple_CheckExact(value) ? copy_list(value, depth, untracked)
+                                                                               : not_plain();
+    if (untracked && copied != NULL && PyObject_GC_IsTracked(copied))
+        PyObject_GC_UnTrack(copied);
+    return copied;
 }
 
 PyObject *native_copy_json(PyObject *module, PyObject *args)
 {
     PyObject *value;
-    int depth;
+    int depth, untracked;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Oi", &value, &depth))
+    if (!PyArg_ParseTuple(args, "Oip", &value, &depth, &untracked))
         return NULL;
-    return copy(value, depth < DEEPEST ? depth : DEEPEST);
+    return copy(value, depth < DEEPEST ? depth : DEEPEST, untracked);
+}
+
+PyObject *native_untrack(PyObject *Py_UNUSED(module), PyObject *value)
+{
+    if (PyObject_GC_IsTracked(value))
+        PyObject_GC_UnTrack(value);
+    return Py_NewRef(value);
 }

@@ -27,6 +27,17 @@ static PyMethodDef methods[] = {
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
+    {"index_spans", native_index_spans, METH_VARARGS,
+     "index_spans(spans, results, channel_of, channels, role, type): the channel of each span, and the places of each\n"
+     "message as a tuple of `type`, None for a message without spans.\n\n"
+     "`results` has a flag for each message. `channel_of` returns the channel of a path and such a flag, None for text of\n"
+     "no message. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
+    {"label_spans", native_label_spans, METH_VARARGS,
+     "label_spans(spans, channels, turns, borders, ends, media, kinds, type, otherwise): the labels of all spans.\n\n"
+     "`turns` has for each message None, or its start, its end, the four places of its reasoning or None, and whether\n"
+     "`otherwise` has to label its spans. It gets a span and its channel, and returns labels, also for template text of\n"
+     "the messages in `media`. `borders` are the places to split spans at. `ends` has the message of the turn that ends\n"
+     "at a place. `kinds` are the channels scaffold, content and reasoning, then others that count as content."},
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
@@ -34,8 +45,9 @@ static PyMethodDef methods[] = {
      "join_ids(prompt, completion, added): the sum of three lists of ints. The garbage collector does not visit it, so\n"
      "nothing but ints may be put into it."},
     {"join_pieces", native_join_pieces, METH_VARARGS,
-     "join_pieces(pieces, marks, added_tokens): the ids of pieces with those of the matches between them, as uint32, and\n"
-     "the number of ids up to the end of each, as int64. Pieces are ids as bytes, and matches end with their token."},
+     "join_pieces(pieces, first, borders, marks, added_tokens): the ids of a text as uint32, and the number of ids up to\n"
+     "the end of each part as int64. Pieces from `first` on are the ids of the parts that are not empty, as bytes.\n"
+     "`borders` are those of `split_text`, and matches end with their token."},
     {"locate", native_locate, METH_VARARGS,
      "locate(text, ids, sizes, borders, ends, places): for each place in a text, the first token across it and the\n"
      "number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part if\n"
@@ -44,9 +56,14 @@ static PyMethodDef methods[] = {
      "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
      "token."},
     {"split_text", native_split_text, METH_VARARGS,
-     "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches."},
+     "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
+     "not empty."},
     {"copy_json", native_copy_json, METH_VARARGS,
-     "copy_json(value, depth): a copy of JSON data of exact types; NotImplemented if it is not, or is too deep."},
+     "copy_json(value, depth, untracked): a copy of JSON data of exact types; NotImplemented if it is not, or is too\n"
+     "deep. The garbage collector does not visit it if `untracked`, so it may be changed only to other JSON data."},
+    {"untrack", native_untrack, METH_O,
+     "untrack(value): the same container, which the garbage collector does not visit from now on. Nothing in it may lead\n"
+     "back to it."},
     {"same_json", native_same_json, METH_VARARGS,
      "same_json(value, plain): True if a value is the same as JSON data of exact types, with keys in the same order."},
     {"json_text", native_json_text, METH_O,
@@ -56,6 +73,15 @@ static PyMethodDef methods[] = {
     {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
      "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
      "`types` are those for texts, integers, floats, dicts and lists."},
+    {"wrap_messages", native_wrap_messages, METH_VARARGS,
+     "wrap_messages(messages, wrapped, type, types): append the messages from the number of wrapped ones on, up to the\n"
+     "first one that is not a dict of JSON data of exact types. Each becomes a `type` with wrapped contents."},
+    {"field_text", (PyCFunction)(void (*)(void))native_field_text, METH_FASTCALL,
+     "field_text(type, attribute, text, owner): a text of a subclass of str with an owner in an attribute."},
+    {"enter_message", (PyCFunction)(void (*)(void))native_enter_message, METH_FASTCALL,
+     "enter_message(kinds, outer, message, output): a scope of a message within another, appended to an output.\n\n"
+     "`kinds` are the class of scopes, and the names of the attributes for the scope around it, its branch, its owner,\n"
+     "the message of its owner, and the owner of a message."},
     {"output_parts", native_output_parts, METH_VARARGS,
      "output_parts(pieces, root, types): the ends and the owners of the parts of an output, the indices of parts with\n"
      "a scope instead of an owner, and the index of the part that opens the first turn, or -1.\n\n"

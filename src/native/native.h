@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 11 /* increased with every change of an interface */
+#define VERSION 15 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -18,11 +18,14 @@ PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
+PyObject *native_index_spans(PyObject *module, PyObject *args);
+PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_join_ids(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);
 PyObject *native_copy_json(PyObject *module, PyObject *args);
+PyObject *native_untrack(PyObject *module, PyObject *value);
 PyObject *native_same_json(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
@@ -31,6 +34,9 @@ PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
 PyObject *native_written_fields(PyObject *module, PyObject *args);
 PyObject *native_may_lose(PyObject *module, PyObject *args);
+PyObject *native_enter_message(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *native_field_text(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *native_wrap_messages(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Return a new instance of a subclass of tuple, with items to be set. No Python code runs. */

@@ -16,8 +16,11 @@ static Py_ssize_t place_in(PyObject *match, Py_ssize_t index)
     return number;
 }
 
+/* Append a part of a text, unless it is empty. Return -1 on failure. */
 static int append_piece(PyObject *pieces, PyObject *text, Py_ssize_t start, Py_ssize_t end)
 {
+    if (start == end)
+        return 0;
     PyObject *piece = PyUnicode_Substring(text, start, end);
     int failed = piece == NULL || PyList_Append(pieces, piece);
     Py_XDECREF(piece);
@@ -85,14 +88,29 @@ static int find_ids(PyObject *marks, Py_ssize_t count, PyObject *added, uint32_t
     return 0;
 }
 
-/* Return the number of ids of all pieces, or -1 on failure. */
-static Py_ssize_t count_ids(PyObject *pieces, Py_ssize_t count)
+/* The parts of a text: `count` matches, the places between all parts, and the ids of the parts that are no matches. */
+typedef struct {
+    Py_ssize_t count;
+    const int64_t *borders;
+    PyObject *pieces; /* a list */
+    Py_ssize_t first; /* the piece of the first part that is not empty */
+} Parts;
+
+static int is_empty(const Parts *parts, Py_ssize_t at)
 {
-    Py_ssize_t total = 0;
-    for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *piece = at < PyList_Size(pieces) ? PyList_GetItem(pieces, at) : NULL;
+    return parts->borders[2 * at] >= parts->borders[2 * at + 1];
+}
+
+/* Return the number of ids of all pieces, or -1 on failure. */
+static Py_ssize_t count_ids(const Parts *parts)
+{
+    Py_ssize_t total = 0, next = parts->first;
+    for (Py_ssize_t at = 0; at <= parts->count; at++) {
+        if (is_empty(parts, at))
+            continue;
+        PyObject *piece = next < PyList_Size(parts->pieces) ? PyList_GetItem(parts->pieces, next++) : NULL;
         if (piece == NULL || !PyBytes_Check(piece) || PyBytes_Size(piece) % (Py_ssize_t)sizeof(uint32_t)) {
-            PyErr_SetString(PyExc_TypeError, "a piece must be the bytes of ids");
+            PyErr_SetString(PyExc_TypeError, "each part of the text needs the bytes of its ids");
             return -1;
         }
         total += PyBytes_Size(piece) / (Py_ssize_t)sizeof(uint32_t);
@@ -101,42 +119,38 @@ static Py_ssize_t count_ids(PyObject *pieces, Py_ssize_t count)
 }
 
 /* Write the ids of pieces and matches in turn, and the number of ids up to the end of each. */
-static void write_ids(PyObject *pieces, const uint32_t *own, Py_ssize_t count, uint32_t *ids, int64_t *ends)
+static void write_ids(const Parts *parts, const uint32_t *own, uint32_t *ids, int64_t *ends)
 {
     int64_t written = 0;
-    for (Py_ssize_t at = 0; at <= count; at++) {
-        PyObject *piece = PyList_GetItem(pieces, at);
-        Py_ssize_t size = PyBytes_Size(piece);
-        memcpy(ids + written, PyBytes_AsString(piece), (size_t)size);
-        *ends++ = written += size / (Py_ssize_t)sizeof(uint32_t);
-        if (at < count) {
+    Py_ssize_t next = parts->first;
+    for (Py_ssize_t at = 0; at <= parts->count; at++) {
+        if (!is_empty(parts, at)) {
+            PyObject *piece = PyList_GetItem(parts->pieces, next++);
+            Py_ssize_t size = PyBytes_Size(piece);
+            memcpy(ids + written, PyBytes_AsString(piece), (size_t)size);
+            written += size / (Py_ssize_t)sizeof(uint32_t);
+        }
+        *ends++ = written;
+        if (at < parts->count) {
             ids[written++] = own[at];
             *ends++ = written;
         }
     }
 }
 
-PyObject *native_join_pieces(PyObject *Py_UNUSED(module), PyObject *args)
+static PyObject *joined(const Parts *parts, PyObject *marks, PyObject *added)
 {
-    PyObject *pieces, *marks, *added, *result = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!O!:join_pieces", &PyList_Type, &pieces, &PyList_Type, &marks, &PyDict_Type,
-                          &added))
-        return NULL;
-    Py_ssize_t count = PyList_Size(marks);
-    if (PyList_Size(pieces) != count + 1) {
-        PyErr_SetString(PyExc_ValueError, "there must be one more piece than matches");
-        return NULL;
-    }
-    uint32_t *own = PyMem_Malloc(((size_t)count + 1) * sizeof(uint32_t));
+    uint32_t *own = PyMem_Malloc(((size_t)parts->count + 1) * sizeof(uint32_t));
     if (own == NULL)
         return PyErr_NoMemory();
+    PyObject *result = NULL;
     /* A lookup may run Python code, so the pieces are checked after it. */
-    Py_ssize_t total = find_ids(marks, count, added, own) < 0 ? -1 : count_ids(pieces, count + 1);
+    Py_ssize_t total = find_ids(marks, parts->count, added, own) < 0 ? -1 : count_ids(parts);
     if (total >= 0) {
-        PyObject *ids = PyBytes_FromStringAndSize(NULL, (total + count) * (Py_ssize_t)sizeof(uint32_t));
-        PyObject *ends = PyBytes_FromStringAndSize(NULL, (2 * count + 1) * (Py_ssize_t)sizeof(int64_t));
+        PyObject *ids = PyBytes_FromStringAndSize(NULL, (total + parts->count) * (Py_ssize_t)sizeof(uint32_t));
+        PyObject *ends = PyBytes_FromStringAndSize(NULL, (2 * parts->count + 1) * (Py_ssize_t)sizeof(int64_t));
         if (ids != NULL && ends != NULL) {
-            write_ids(pieces, own, count, (uint32_t *)PyBytes_AsString(ids), (int64_t *)PyBytes_AsString(ends));
+            write_ids(parts, own, (uint32_t *)PyBytes_AsString(ids), (int64_t *)PyBytes_AsString(ends));
             result = PyTuple_Pack(2, ids, ends);
         }
         Py_XDECREF(ids);
@@ -144,4 +158,20 @@ PyObject *native_join_pieces(PyObject *Py_UNUSED(module), PyObject *args)
     }
     PyMem_Free(own);
     return result;
+}
+
+PyObject *native_join_pieces(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *pieces, *marks, *added, *places;
+    Py_ssize_t first;
+    if (!PyArg_ParseTuple(args, "O!nSO!O!:join_pieces", &PyList_Type, &pieces, &first, &places, &PyList_Type, &marks,
+                          &PyDict_Type, &added))
+        return NULL;
+    Py_ssize_t count = PyList_Size(marks);
+    if (first < 0 || PyBytes_Size(places) != (2 * count + 2) * (Py_ssize_t)sizeof(int64_t)) {
+        PyErr_SetString(PyExc_ValueError, "there must be two borders for each match and two more");
+        return NULL;
+    }
+    Parts parts = {count, (const int64_t *)PyBytes_AsString(places), pieces, first};
+    return joined(&parts, marks, added);
 }

@@ -59,8 +59,9 @@ static PyObject *wrap(const Wrapping *wrapping, PyObject *key, PyObject *value)
     PyObject *wrapped = owner == NULL ? NULL : instance_of(wrapping, value);
     if (wrapped != NULL && PyObject_SetAttr(wrapped, wrapping->owner_name, owner) < 0)
         Py_CLEAR(wrapped);
-    if (wrapped != NULL && !PyDict_CheckExact(value) && !PyList_CheckExact(value))
-        /* The garbage collector need not visit it: it refers only to its owner, which is texts and numbers. */
+    if (wrapped != NULL && PyObject_GC_IsTracked(wrapped))
+        /* The garbage collector need not visit it: nothing in it leads back to it. An owner is texts and numbers, and a
+           template cannot change a container. */
         PyObject_GC_UnTrack(wrapped);
     Py_XDECREF(owner);
     return wrapped;
@@ -99,20 +100,19 @@ static int wrap_list(const Wrapping *wrapping, PyObject *list)
     return 0;
 }
 
-PyObject *native_wrap_contents(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+/* Begin to wrap values as `types` for texts, integers, floats, dicts and lists. Return -1 on failure. */
+static int begin(Wrapping *wrapping, PyObject *types)
 {
-    if (count != 4 || !(PyDict_Check(args[0]) || PyList_Check(args[0])) || !PyLong_Check(args[1]) ||
-        !PyTuple_Check(args[2]) || !PyTuple_Check(args[3]) || PyTuple_Size(args[3]) != 5) {
-        PyErr_SetString(PyExc_TypeError, "wrap_contents takes a dict or a list, an int, a path and five types");
-        return NULL;
+    if (PyTuple_Size(types) != 5) {
+        PyErr_SetString(PyExc_TypeError, "there must be five types");
+        return -1;
     }
-    PyObject *types = args[3];
     PyObject *text = PyTuple_GetItem(types, 0);
     if (!PyType_Check(text) || !PyType_IsSubtype((PyTypeObject *)text, &PyUnicode_Type)) {
         PyErr_SetString(PyExc_TypeError, "the type of texts must be a subclass of str");
-        return NULL;
+        return -1;
     }
-    Wrapping wrapping = {
+    *wrapping = (Wrapping){
         .text = text,
         .integer = PyTuple_GetItem(types, 1),
         .number = PyTuple_GetItem(types, 2),
@@ -121,17 +121,41 @@ PyObject *native_wrap_contents(PyObject *Py_UNUSED(module), PyObject *const *arg
         .new_text = (newfunc)PyType_GetSlot(&PyUnicode_Type, Py_tp_new),
         .arguments = PyTuple_New(1),
         .owner_name = PyUnicode_InternFromString("_owner"),
-        .message = args[1],
-        .path = args[2],
     };
-    int failed = -1;
-    if (wrapping.arguments != NULL && wrapping.owner_name != NULL)
-        failed = PyDict_Check(args[0]) ? wrap_dict(&wrapping, args[0]) : wrap_list(&wrapping, args[0]);
-    Py_XDECREF(wrapping.owner_name);
-    Py_XDECREF(wrapping.arguments);
-    if (failed)
+    return wrapping->arguments != NULL && wrapping->owner_name != NULL ? 0 : -1;
+}
+
+static void finish(const Wrapping *wrapping)
+{
+    Py_XDECREF(wrapping->owner_name);
+    Py_XDECREF(wrapping->arguments);
+}
+
+/* Wrap the items of a container in place. Return -1 on failure. */
+static int wrap_items(const Wrapping *wrapping, PyObject *container)
+{
+    if ((PyDict_Check(container) ? wrap_dict(wrapping, container) : wrap_list(wrapping, container)) < 0)
+        return -1;
+    if (!PyDict_CheckExact(container) && !PyList_CheckExact(container) && PyObject_GC_IsTracked(container))
+        /* As in `wrap`. A dict is visited again once such values are set in it. */
+        PyObject_GC_UnTrack(container);
+    return 0;
+}
+
+PyObject *native_wrap_contents(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4 || !(PyDict_Check(args[0]) || PyList_Check(args[0])) || !PyLong_Check(args[1]) ||
+        !PyTuple_Check(args[2]) || !PyTuple_Check(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "wrap_contents takes a dict or a list, an int, a path and five types");
         return NULL;
-    Py_RETURN_NONE;
+    }
+    Wrapping wrapping = {0};
+    int failed = begin(&wrapping, args[3]);
+    wrapping.message = args[1];
+    wrapping.path = args[2];
+    failed = failed || wrap_items(&wrapping, args[0]) < 0;
+    finish(&wrapping);
+    return failed ? NULL : Py_NewRef(Py_None);
 }
 
 /* Return 1 for JSON data of exact types, 0 for anything else. */
@@ -161,4 +185,47 @@ static int is_plain(PyObject *value, int depth)
 PyObject *native_is_plain(PyObject *Py_UNUSED(module), PyObject *value)
 {
     return PyBool_FromLong(is_plain(value, 0));
+}
+
+/* Append a wrapped message with its fields to a list. Return -1 on failure. */
+static int add_message(Wrapping *wrapping, PyObject *wrapped, PyObject *type, PyObject *message)
+{
+    PyObject *index = PyLong_FromSsize_t(PyList_Size(wrapped));
+    PyObject *owner = index == NULL ? NULL : PyTuple_Pack(2, index, wrapping->path);
+    PyObject *made = owner == NULL ? NULL : PyObject_CallFunctionObjArgs(type, message, NULL);
+    int failed = made == NULL || !PyDict_Check(made);
+    if (made != NULL && failed)
+        PyErr_SetString(PyExc_TypeError, "the type of messages must be a subclass of dict");
+    wrapping->message = index;
+    failed = failed || PyObject_SetAttr(made, wrapping->owner_name, owner) < 0 || wrap_items(wrapping, made) < 0 ||
+             PyList_Append(wrapped, made) < 0;
+    if (owner != NULL)
+        PyObject_GC_UnTrack(owner);
+    Py_XDECREF(made);
+    Py_XDECREF(owner);
+    Py_XDECREF(index);
+    return failed ? -1 : 0;
+}
+
+PyObject *native_wrap_messages(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *messages, *wrapped, *type, *types;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!:wrap_messages", &PyList_Type, &messages, &PyList_Type, &wrapped,
+                          &PyType_Type, &type, &PyTuple_Type, &types))
+        return NULL;
+    Wrapping wrapping = {0};
+    int failed = begin(&wrapping, types);
+    wrapping.path = PyTuple_New(0);
+    failed = failed || wrapping.path == NULL;
+    while (!failed && PyList_Size(wrapped) < PyList_Size(messages)) {
+        PyObject *message = Py_NewRef(PyList_GetItem(messages, PyList_Size(wrapped)));
+        int done = !PyDict_CheckExact(message) || !is_plain(message, 0);
+        failed = !done && add_message(&wrapping, wrapped, type, message) < 0;
+        Py_DECREF(message);
+        if (done)
+            break;
+    }
+    Py_XDECREF(wrapping.path);
+    finish(&wrapping);
+    return failed ? NULL : Py_NewRef(Py_None);
 }

@@ -702,5 +702,7 @@ class ChatRenderer:
 
 def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:
     for index, message in enumerate(messages):
-        for part, kind in media_parts(message).items():
-            raise MediaError.at(kind, message=index, part=part)
+        # Most contents are texts.
+        if type(message.get("content")) is not str:
+            for part, kind in media_parts(message).items():
+                raise MediaError.at(kind, message=index, part=part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import gc
 import math
 from array import array
 from collections import OrderedDict, UserDict
@@ -128,7 +129,7 @@ def with_lists(value: Any) -> Any:
 @pytest.mark.parametrize("copy_json", COPIERS)
 @given(value=PLAIN)
 def test_a_copy_is_the_same_and_shares_no_container(copy_json: Any, value: Any) -> None:
-    copied = copy_json(value, 20)
+    copied = copy_json(value, 20, False)
     assert types_in(copied) == types_in(value)
     before = types_in(value)
     stack = [copied]
@@ -143,12 +144,28 @@ def test_a_copy_is_the_same_and_shares_no_container(copy_json: Any, value: Any) 
 @needs_c
 @given(value=ANY, depth=st.integers(-1, 8))
 def test_a_copy_in_c_equals_that_in_python(value: Any, depth: int) -> None:
-    expected = copy_json_in_python(value, depth)
-    copied = plain_json.copy_json(value, depth)
+    expected = copy_json_in_python(value, depth, False)
+    copied = plain_json.copy_json(value, depth, False)
+    assert types_in(plain_json.copy_json(value, depth, True)) == types_in(copied)
     assert (copied is NotImplemented) == (expected is NotImplemented)
     assert types_in(copied) == types_in(expected)
     if copied is not NotImplemented:
         assert types_in(copied) == types_in(with_lists(value))
+
+
+@needs_c
+def test_the_garbage_collector_does_not_visit_an_untracked_copy() -> None:
+    value: Any = [{"a": [{"b": ["c"]}]}]
+    for untracked in (False, True):
+        copied = plain_json.copy_json(value, 20, untracked)
+        inner = [copied, copied[0], copied[0]["a"], copied[0]["a"][0]]
+        assert [gc.is_tracked(container) for container in inner] == [not untracked] * 4
+    assert gc.is_tracked(value)
+    assert plain_json.untrack(value) is value
+    assert not gc.is_tracked(value)
+    # A value that is never visited, and one that is not visited any more.
+    assert plain_json.untrack("a") == "a"
+    assert plain_json.untrack(value) == [{"a": [{"b": ["c"]}]}]
 
 
 @pytest.mark.parametrize("copy_json", COPIERS)
@@ -157,20 +174,20 @@ def test_a_copy_in_c_equals_that_in_python(value: Any, depth: int) -> None:
     "around", [lambda value: value, lambda value: [1, (value,)], lambda value: {"a": {"b": value}}]
 )
 def test_other_types_are_not_copied_at_any_depth(copy_json: Any, value: Any, around: Any) -> None:
-    assert copy_json(around(value), 100) is NotImplemented
+    assert copy_json(around(value), 100, False) is NotImplemented
 
 
 @pytest.mark.parametrize("copy_json", COPIERS)
 def test_containers_are_copied_up_to_a_depth(copy_json: Any) -> None:
-    assert copy_json(nested(3), 3) == nested(3)
-    assert copy_json(nested(4), 3) is NotImplemented
-    assert copy_json(1, 0) == 1
-    assert copy_json([], 0) is NotImplemented
+    assert copy_json(nested(3), 3, False) == nested(3)
+    assert copy_json(nested(4), 3, False) is NotImplemented
+    assert copy_json(1, 0, False) == 1
+    assert copy_json([], 0, False) is NotImplemented
 
 
 @needs_c
 def test_a_depth_that_the_stack_has_no_room_for_is_limited() -> None:
-    assert plain_json.copy_json(nested(100_000), 2**31 - 1) is NotImplemented
+    assert plain_json.copy_json(nested(100_000), 2**31 - 1, False) is NotImplemented
     deep = nested(100_000)
     assert plain_json.same_json(deep, deep) is False
     assert plain_json.same_json(CIRCULAR, CIRCULAR) is False
@@ -186,7 +203,7 @@ def test_equal_copies_are_the_same(same_json: Any, value: Any) -> None:
 @given(value=ANY, plain=PLAIN)
 def test_values_are_compared_in_c_as_in_python(value: Any, plain: Any) -> None:
     assert plain_json.same_json(value, plain) == same_json_in_python(value, plain)
-    copied = copy_json_in_python(value, 20)
+    copied = copy_json_in_python(value, 20, False)
     if copied is not NotImplemented:
         assert plain_json.same_json(value, copied) == same_json_in_python(value, copied)
 
@@ -195,7 +212,7 @@ def test_values_are_compared_in_c_as_in_python(value: Any, plain: Any) -> None:
 @pytest.mark.parametrize(("value", "other"), LOOK_ALIKES, ids=repr)
 def test_values_that_look_alike_are_not_the_same(same_json: Any, value: Any, other: Any) -> None:
     for first, second in ((value, other), (other, value)):
-        if copy_json_in_python(second, 20) is not NotImplemented:
+        if copy_json_in_python(second, 20, False) is not NotImplemented:
             assert not same_json(first, second)
             assert not same_json([{"x": first}], [{"x": second}])
 
@@ -206,7 +223,7 @@ def test_a_number_that_is_not_a_number_is_the_same_as_itself(same_json: Any) -> 
 
 
 @needs_c
-@pytest.mark.parametrize("arguments", [(), (1,), (1, "2"), (1, 2, 3), (1, 2**40)])
+@pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (1, "2", True), (1, 2, True, 3), (1, 2**40, True)])
 def test_wrong_arguments_are_errors(arguments: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
         plain_json.copy_json(*arguments)

@@ -411,3 +411,45 @@ def test_outputs_of_other_shapes_are_refused_in_c() -> None:
     ]:
         with pytest.raises(TypeError):
             merge(ends, owners, message, kind)
+
+
+@needs_c
+@given(st.integers(0, 3), st.booleans())
+def test_a_scope_of_a_message_is_the_same_in_c_and_in_python(index: int, in_branch: bool) -> None:
+    root = scopes.root_scope()
+    outer = scopes.enter_branch(root, [], False) if in_branch else root
+    message, names = wrap_message({"role": "user"}, index), ("parent", "block", "owner", "message")
+    made = []
+    for enter in (scopes.enter_message, scopes._enter_message):
+        output: list[str] = []
+        scope = enter(outer, message, output)
+        assert output[0] is scope
+        made.append([type(scope), *(getattr(scope, name) for name in names)])
+    assert made[0] == made[1]
+    assert made[0][1] is outer
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ((), "outer", "message", []),
+        ((int, "parent", "block", "owner", "message", "_owner"), scopes.root_scope(), wrap_message({}, 0), []),
+        (scopes._SCOPE, scopes.root_scope(), wrap_message({}, 0), ()),
+    ],
+)
+def test_other_arguments_are_no_scope(arguments: Any) -> None:
+    from renderers.core._native import enter_message
+
+    with pytest.raises(TypeError):
+        enter_message(*arguments)
+
+
+@needs_c
+def test_a_scope_needs_a_scope_and_a_message() -> None:
+    for outer, message in (("outer", wrap_message({}, 0)), (scopes.root_scope(), {}), (scopes.root_scope(), "text")):
+        output: list[str] = []
+        with pytest.raises(AttributeError):
+            scopes.enter_message(outer, message, output)  # type: ignore[arg-type]
+        assert not output

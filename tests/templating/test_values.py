@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import itertools
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
+from renderers.core.plain_json import is_plain
 from renderers.templating import values
 from renderers.templating.values import (
     DataDict,
@@ -151,3 +154,62 @@ def test_contents_are_wrapped_in_c_only_with_suitable_arguments() -> None:
     ]:
         with pytest.raises((TypeError, AttributeError)):
             wrap_contents(*arguments)
+
+
+@needs_c
+@given(st.text(max_size=9), st.integers(-1, 3))
+def test_a_text_of_a_field_is_the_same_in_c_and_in_python(text: str, message: int) -> None:
+    owner = (message, ("content",))
+    for given_text in (text, OtherText(text), values.field_text(text, (0, ()))):
+        made = values.field_text(given_text, owner)
+        assert described(made) == described(values._field_text(given_text, owner))
+        assert not gc.is_tracked(made)
+
+
+@needs_c
+def test_other_values_are_no_text_of_a_field() -> None:
+    from renderers.core._native import field_text
+
+    wrong: list[Any] = [(), (int, "_owner", "a", None), (FieldText, 1, "a", None), (FieldText, "_owner", 1, None)]
+    for arguments in wrong:
+        with pytest.raises(TypeError):
+            field_text(*arguments)
+    with pytest.raises(AttributeError):
+        field_text(FieldText, "other", "a", (0, ()))
+
+
+@needs_c
+def test_the_garbage_collector_does_not_visit_messages() -> None:
+    message = wrap_message({"role": "user", "content": [{"type": "text", "text": "a"}], "n": 1}, 0)
+    content = open_data(message["content"])
+    parts = [message, content, open_data(content[0]), *message.values(), *content[0].values()]
+    assert not any(map(gc.is_tracked, parts))
+
+
+@needs_c
+@given(st.lists(st.dictionaries(st.text(max_size=4), ANY_JSON, max_size=4) | st.sampled_from(ODD), max_size=5))
+def test_messages_of_exact_types_are_wrapped_at_once(messages: list[Any]) -> None:
+    wrapped = values.MessageList()
+    values.wrap_plain_messages(messages, wrapped)
+    plain = list(itertools.takewhile(lambda message: type(message) is dict and is_plain(message), messages))
+    assert list(map(described, wrapped)) == [described(wrap_message(each, at)) for at, each in enumerate(plain)]
+    assert not any(map(gc.is_tracked, wrapped))
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ([{}], (), DataDict, values._TYPES),
+        ([{}], [], DataDict, ()),
+        ([{}], [], DataDict, (int, *values._TYPES[1:])),
+        ([{}], [], list, values._TYPES),
+        ([{}], [], "type", values._TYPES),
+    ],
+)
+def test_other_arguments_are_no_messages(arguments: Any) -> None:
+    from renderers.core._native import wrap_messages
+
+    with pytest.raises(TypeError):
+        wrap_messages(*arguments)

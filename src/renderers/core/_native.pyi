@@ -1,11 +1,13 @@
 from array import array
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from mmap import mmap
 from typing import Any, TypeVar
 
 _Match = TypeVar("_Match", bound=tuple[int, int, str])
 _Run = TypeVar("_Run", bound=tuple[object, ...])
 _Span = TypeVar("_Span")
+_Value = TypeVar("_Value")
+_Text = TypeVar("_Text", bound=str)
 _Owner = tuple[int, tuple[str | int, ...]]
 
 VERSION: int
@@ -24,6 +26,27 @@ def expand(runs: tuple[tuple[Any, ...], ...], column: int, /) -> list[Any]: ...
 def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[_Match], /) -> list[_Match]: ...
 def find_invalid_id(ids: list[Any], /) -> int: ...
 def fill(entries: bytearray, texts: bytes, ends: array[int], markers: bytes, /) -> None: ...
+def index_spans(
+    spans: tuple[Any, ...],
+    results: list[bool],
+    channel_of: Callable[..., Any],
+    channels: tuple[Any, ...],
+    role: str,
+    kind: type[_Run],
+    /,
+) -> tuple[list[Any], list[_Run | None]]: ...
+def label_spans(
+    spans: tuple[Any, ...],
+    channels: list[Any],
+    turns: list[Any],
+    borders: list[int],
+    ends: dict[int, int],
+    media: dict[int, Any],
+    kinds: tuple[Any, ...],
+    kind: type[_Run],
+    otherwise: Callable[..., list[Any]],
+    /,
+) -> tuple[_Run, ...]: ...
 def join(
     ids: list[int], entries: bytes | bytearray, texts: bytes | bytearray, first: int, /
 ) -> tuple[str, bytes, list[int]] | list[int]: ...
@@ -33,7 +56,7 @@ def encode_bpe(
 def fill_bpe(block: bytearray, merges: array[int], model: bytes | bytearray, /) -> None: ...
 def join_ids(prompt: list[int], completion: list[int], added: list[int], /) -> list[int]: ...
 def join_pieces(
-    pieces: list[bytes], marks: list[_Match], added_tokens: Mapping[str, int], /
+    pieces: list[bytes], first: int, borders: bytes, marks: list[_Match], added_tokens: Mapping[str, int], /
 ) -> tuple[bytes, bytes]: ...
 def locate(
     text: str,
@@ -45,7 +68,8 @@ def locate(
     /,
 ) -> tuple[list[int], list[int]] | list[int] | int: ...
 def split_text(text: str, marks: list[_Match], /) -> tuple[bytes, list[str]]: ...
-def copy_json(value: Any, depth: int, /) -> Any: ...
+def copy_json(value: Any, depth: int, untracked: bool, /) -> Any: ...
+def untrack(value: _Value, /) -> _Value: ...
 def same_json(value: Any, plain: Any, /) -> bool: ...
 def json_text(value: object, /) -> str | None: ...
 def is_plain(value: object, /) -> bool: ...
@@ -56,6 +80,17 @@ def wrap_contents(
     types: tuple[type, type, type, type, type],
     /,
 ) -> None: ...
+def wrap_messages(
+    messages: list[Any],
+    wrapped: list[Any],
+    kind: type[dict[str, Any]],
+    types: tuple[type, type, type, type, type],
+    /,
+) -> None: ...
+def field_text(kind: type[_Text], attribute: str, text: str, owner: _Owner, /) -> _Text: ...
+def enter_message(
+    kinds: tuple[type[_Text], str, str, str, str, str], outer: object, message: object, output: list[str], /
+) -> _Text: ...
 def output_parts(
     pieces: list[str], root: object, types: tuple[type, type, type], /
 ) -> tuple[list[int], list[Any], list[int], int]: ...

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 from renderers.core.completions import ParsedResponse
 from renderers.core.function_tools import describe_function, is_function_tool
 from renderers.core.message_checks import check_arguments, check_content, check_reasoning, has_usual_arguments
-from renderers.core.plain_json import copy_json, is_plain
+from renderers.core.plain_json import copy_json, is_plain, untrack
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.core.tool_list import ToolList, find_shared, share
@@ -158,10 +158,10 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """
     values = messages if type(messages) is list else list_messages(messages)
     # A message may have one more level than its deepest part, and the list is one more.
-    plain = copy_json(values, MAX_JSON_DEPTH + 2)
+    plain = copy_json(values, MAX_JSON_DEPTH + 2, True)
     if plain is NotImplemented and any(isinstance(value, ParsedResponse) for value in values):
         values = list_messages(values)
-        plain = copy_json(values, MAX_JSON_DEPTH + 2)
+        plain = copy_json(values, MAX_JSON_DEPTH + 2, True)
     if plain is NotImplemented:
         normalised = [_finish_message(_normalise(value, n, (), ()), value, n) for n, value in enumerate(values)]
     else:
@@ -305,7 +305,7 @@ def normalise_data(value: Any, *, message: int | None = None, path: Path = ()) -
     Raises:
         MessageError: A part of it is not JSON data. Names the message and the path.
     """
-    plain = copy_json(value, MAX_JSON_DEPTH + 1)
+    plain = copy_json(value, MAX_JSON_DEPTH + 1, False)
     return _normalise(value, message, path, ()) if plain is NotImplemented else plain
 
 
@@ -333,7 +333,7 @@ def _finish_message(plain: Any, message: Any, index: int) -> dict[str, Any]:
         reasoning = plain.get(key)
         if reasoning is not None:
             check_reasoning(reasoning, index, key)
-            return {"thinking": reasoning, **plain, "reasoning_content": reasoning}
+            return untrack({"thinking": reasoning, **plain, "reasoning_content": reasoning})
     return plain
 
 

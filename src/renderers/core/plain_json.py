@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import marshal
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from renderers.core.native import native
 
+T = TypeVar("T")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 200
 """How many levels of containers `is_plain` accepts."""
@@ -14,13 +16,13 @@ _MARSHAL_VERSION = 2
 """The latest version of the `marshal` format without references. In it, the same data has the same bytes."""
 
 
-def copy_json_in_python(value: Any, depth: int, /) -> Any:
+def copy_json_in_python(value: Any, depth: int, untracked: bool, /) -> Any:
     """Return a deep copy of JSON data of exact types. Tuples become lists.
 
     Return NotImplemented if a value or a key in it has another type, or if containers are nested more than `depth`
-    levels deep.
+    levels deep. In C, the garbage collector does not visit the copy if `untracked`: a copy that no caller gets.
 
-    >>> copy_json_in_python({"x": (1, [2.0])}, 3), copy_json_in_python({"x": (1, [2.0])}, 2)
+    >>> copy_json_in_python({"x": (1, [2.0])}, 3, False), copy_json_in_python({"x": (1, [2.0])}, 2, False)
     ({'x': [1, [2.0]]}, NotImplemented)
     """
     kind = type(value)
@@ -35,7 +37,7 @@ def copy_json_in_python(value: Any, depth: int, /) -> Any:
                 return NotImplemented
             if type(item) not in _SCALARS:
                 # The key exists, so the dict can be changed while it is read.
-                copied[key] = item = copy_json_in_python(item, depth - 1)
+                copied[key] = item = copy_json_in_python(item, depth - 1, untracked)
                 if item is NotImplemented:
                     return item
         return copied
@@ -43,7 +45,7 @@ def copy_json_in_python(value: Any, depth: int, /) -> Any:
         items = list(value)
         for index, item in enumerate(items):
             if type(item) not in _SCALARS:
-                items[index] = item = copy_json_in_python(item, depth - 1)
+                items[index] = item = copy_json_in_python(item, depth - 1, untracked)
                 if item is NotImplemented:
                     return item
         return items
@@ -85,6 +87,15 @@ def _is_plain(value: Any, depth: int) -> bool:
     return kind is list and all(type(item) in _SCALARS or _is_plain(item, depth + 1) for item in value)
 
 
+def _same(value: T, /) -> T:
+    return value
+
+
+untrack: Callable[[T], T] = _same if native is None else native.untrack
+"""Exclude a container from garbage collection, and return it. Nothing in it may lead back to it.
+
+Each collection visits all items of all other containers.
+"""
 copy_json = copy_json_in_python if native is None else native.copy_json
 same_json = same_json_in_python if native is None else native.same_json
 is_plain = is_plain_in_python if native is None else native.is_plain

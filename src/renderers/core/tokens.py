@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from renderers.core.importing import import_numpy
 from renderers.core.losses import Loss
 from renderers.core.native import native
+from renderers.core.plain_json import untrack
 from renderers.core.spans import Channel, Path
 from renderers.core.text import align_columns
 
@@ -82,7 +83,7 @@ class Attribution(NamedTuple):
 
 def expand_runs(runs: tuple[TokenRun, ...], column: int) -> list[Any]:
     """Return a list with an item of each run for each of its tokens."""
-    return expand_in_python(runs, column) if native is None else native.expand(runs, column)
+    return untrack(expand_in_python(runs, column) if native is None else native.expand(runs, column))
 
 
 def expand_in_python(runs: tuple[TokenRun, ...], column: int) -> list[Any]:
@@ -200,7 +201,7 @@ class RenderedTokens:
     def _build(self, name: str) -> Any:
         """Return an attribute from the stored ids or the attribution."""
         if name == "token_ids":
-            return self._ids.tolist() if isinstance(self._ids, array) else list(self._ids)
+            return untrack(self._ids.tolist() if isinstance(self._ids, array) else list(self._ids))
         if name == "_attribution":
             attribute: Callable[[], Attribution] | None = self.__dict__.get("_attribute")
             # None if another thread has just built it.

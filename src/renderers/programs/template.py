@@ -57,9 +57,9 @@ class TemplateProgram:
         """Convert messages and tools to formats that the template accepts, and run it."""
         adapter = self._adapter(arguments)
         adapted, given_tools = adapter.messages(messages), adapter.tools(tools)
-        declared: dict[str, str] = {}
+        given = {**self._special_tokens, **arguments}
         if given_tools and self._reads_declarations and DECLARATIONS not in arguments:
-            given_tools, declared[DECLARATIONS] = declare_tools(given_tools)
+            given_tools, given[DECLARATIONS] = declare_tools(given_tools)
         elif given_tools and self.sorts_tools:
             given_tools = sort_tools(given_tools)
         options: dict[str, Any] = {
@@ -67,7 +67,7 @@ class TemplateProgram:
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": continue_final_message,
             "now": now,
-            "arguments": {**dict(self.special_tokens), **declared, **arguments},
+            "arguments": given,
         }
         try:
             trace = run_chat(self.template, adapted, **options)
@@ -79,6 +79,10 @@ class TemplateProgram:
                 raise
             return ProgramRun(alone.text, adapted, lambda: alone)
         return ProgramRun(trace.text, adapted, lambda: trace, trace.pieces)
+
+    @lazy
+    def _special_tokens(self) -> dict[str, str]:
+        return dict(self.special_tokens)
 
     @lazy
     def _reads_declarations(self) -> bool:

@@ -74,7 +74,9 @@ class Budget:
         self._started: float | None = None
         self._steps = 0
         self._next_step_check = _STEPS_PER_CLOCK_CHECK
-        self._characters_left = self._next_character_check = limits.characters
+        self._characters_left = limits.characters
+        # A short run does not read the clock, which is a system call.
+        self._next_character_check = self._check_below(limits.characters) if limits.seconds > 0 else limits.characters
         self._extended = False
 
     def tick(self, count: int = 1) -> None:
@@ -102,10 +104,13 @@ class Budget:
         Raises:
             TemplateLimitError: There are too many characters, or the time is up.
         """
-        self.check_size(size)
-        self._characters_left -= size
-        if self._characters_left < self._next_character_check:
+        left = self._characters_left - size
+        if left < self._next_character_check:
+            self.check_size(size)
+            self._characters_left = left
             self._check_characters()
+        else:
+            self._characters_left = left
 
     def _check_characters(self) -> None:
         if self._characters_left < 0 and not self._extended:
@@ -114,7 +119,11 @@ class Budget:
         if self._characters_left < 0:
             self.exceeded("characters")
         self._check_clock()
-        self._next_character_check = max(self._characters_left - _CHARACTERS_PER_CLOCK_CHECK, 0)
+        self._next_character_check = self._check_below(self._characters_left)
+
+    def _check_below(self, left: int) -> int:
+        """Return the number of characters left below which a check is due. Each value that is too large causes one."""
+        return max(left - min(_CHARACTERS_PER_CLOCK_CHECK, self.limits.characters), 0)
 
     def _check_clock(self) -> None:
         # Thread time, so that other busy threads do not count against the template. It is read for the first time at

@@ -69,14 +69,17 @@ def lstrip(budget: Budget, text: str, chars: str | None = None) -> str:
     """Return `text.lstrip(chars)`."""
     if chars is not None:
         budget.charge(len(text) * (1 + len(chars)))
-    return cut(text, len(text) - len(str.lstrip(text, chars)), len(text))
+    stripped = str.lstrip(text, chars)
+    # Most texts have nothing to strip.
+    return text if text and len(stripped) == len(text) else cut(text, len(text) - len(stripped), len(text))
 
 
 def rstrip(budget: Budget, text: str, chars: str | None = None) -> str:
     """Return `text.rstrip(chars)`."""
     if chars is not None:
         budget.charge(len(text) * (1 + len(chars)))
-    return cut(text, 0, len(str.rstrip(text, chars)))
+    stripped = str.rstrip(text, chars)
+    return text if text and len(stripped) == len(text) else cut(text, 0, len(stripped))
 
 
 def _slices(text: str, parts: Sequence[str], *, gap: int | None) -> list[str]:

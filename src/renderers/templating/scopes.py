@@ -6,7 +6,8 @@ so that it can stand in the output itself: it marks where its text begins. Nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from renderers.core.native import COMPILED, native
@@ -60,7 +61,7 @@ def root_scope() -> Scope:
     return root
 
 
-def enter_message(outer: Scope, message: DataDict, output: list[str]) -> Scope:
+def _enter_message(outer: Scope, message: DataDict, output: list[str]) -> Scope:
     """Begin an iteration over messages."""
     scope = _new_text(Scope)
     scope.parent = outer
@@ -69,6 +70,12 @@ def enter_message(outer: Scope, message: DataDict, output: list[str]) -> Scope:
     scope.message = owner[0]
     output.append(scope)
     return scope
+
+
+_SCOPE = (Scope, "parent", "block", "owner", "message", "_owner")
+enter_message: Callable[[Scope, DataDict, list[str]], Scope] = (
+    functools.partial(native.enter_message, _SCOPE) if COMPILED else _enter_message
+)
 
 
 def enter_iteration(outer: Scope, item: Any, output: list[str], current: Scope, is_assigned: bool) -> Scope:

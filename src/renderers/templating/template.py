@@ -42,6 +42,7 @@ from renderers.templating.values import (
     plain,
     wrap,
     wrap_message,
+    wrap_plain_messages,
 )
 
 _PLAIN_TYPES = {
@@ -145,6 +146,11 @@ class ChatTemplate:
     def _compiled(self) -> CompiledTemplate:
         return _compile(self.source, self.limits)
 
+    @lazy
+    def _functions(self) -> dict[str, FunctionValue]:
+        """The global functions that the template can call."""
+        return {name: function for name, function in _FUNCTIONS.items() if name in self._compiled.arguments}
+
     def __reduce__(self) -> tuple[Any, ...]:
         return functools.partial(ChatTemplate, self.source, limits=self.limits, verify=self.verify), ()
 
@@ -169,18 +175,21 @@ class ChatTemplate:
             TemplateRunError: The template fails with any other error.
             TemplateLimitError: The run exceeds one of the limits.
         """
+        read = self._compiled.arguments
         fixed = {"documents": None, "add_generation_prompt": bool(add_generation_prompt)}
         variables: dict[str, Any] = {
-            **_FUNCTIONS,
+            **self._functions,
             **fixed,
             "messages": _wrapped_messages(messages),
             "tools": None if tools is None else _wrapped_tools(tools),
         }
-        if self.verify or "strftime_now" in self._compiled.arguments:
+        if self.verify or "strftime_now" in read:
             now = now or datetime.datetime.now()
             variables["strftime_now"] = FunctionValue("strftime_now", functools.partial(_strftime_now, now))
         for name, value in switches.items():
-            variables[name] = _switch(name, value)
+            # A text needs no check.
+            if name in read or name == "bos_token" or value.__class__ is not str:
+                variables[name] = _switch(name, value)
         if not self.verify:
             return self._traced(variables)
         assert now is not None
@@ -276,9 +285,10 @@ def _wrapped_messages(messages: Any) -> list[DataDict]:
     is_list = messages.__class__ is list
     if not is_list and (isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable)):
         raise MessageError(f"messages must be a list of messages, not {describe_type(messages)}")
-    wrapped = MessageList()
+    wrapped, given = MessageList(), messages if is_list else list(messages)
     try:
-        for message in messages:
+        wrap_plain_messages(given, wrapped)
+        for message in given[len(wrapped) :]:
             if not isinstance(message, dict):
                 raise MessageError("must be a dict with role and content", message=len(wrapped))
             wrapped.append(wrap_message(message, len(wrapped)))

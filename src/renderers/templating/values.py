@@ -8,6 +8,7 @@ Data is wrapped lazily. The contents of a `LazyDict` or `LazyList` are raw until
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -209,6 +210,15 @@ def wrap_message(message: dict[str, Any], index: int) -> DataDict:
     return wrapped
 
 
+def wrap_plain_messages(messages: list[Any], wrapped: MessageList) -> None:
+    """Append messages of exact types from the number of wrapped ones on, as `wrap_message` returns them.
+
+    It ends at the first message of another type. Without the C extension, it leaves all of them to `wrap_message`.
+    """
+    if COMPILED:
+        native.wrap_messages(messages, wrapped, DataDict, _TYPES)
+
+
 def wrap(value: Any, owner: Owner) -> Any:
     """Wrap JSON data. Booleans and None stay as they are.
 
@@ -318,11 +328,16 @@ def message_index(value: Any) -> int | None:
 # ==================
 
 
-def field_text(text: str, owner: Owner) -> FieldText:
+def _field_text(text: str, owner: Owner) -> FieldText:
     """Return a text of one field."""
     wrapped = _new_text(FieldText, text)
     wrapped._owner = owner
     return wrapped
+
+
+field_text: Callable[[str, Owner], FieldText] = (
+    functools.partial(native.field_text, FieldText, "_owner") if COMPILED else _field_text
+)
 
 
 def mixed_text(text: str, runs: tuple[Run, ...], *, safe: bool = False) -> str:

@@ -108,7 +108,7 @@ class Vocab:
     def encode_pieces(self, texts: Sequence[str]) -> list[PackedIds]:
         """Encode texts without isolating tokens in them, each on its own, adding no special tokens."""
         pieces = self._piece_cache.lookup(texts)
-        return [pieces[text] for text in texts]
+        return list(map(pieces.__getitem__, texts))
 
     @lazy
     def _piece_cache(self) -> PieceCache[PackedIds]:

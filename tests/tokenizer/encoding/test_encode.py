@@ -255,9 +255,13 @@ def test_c_cuts_and_joins_as_python_does(text: str, rows: list[tuple[int, int, s
     from renderers.core._native import join_pieces, split_text
 
     marks = [mark for mark in in_order(rows) if mark.end <= len(text)]
-    assert split_text(text, marks) == split_in_python(text, marks)
-    pieces = list(map(pack_ids, ids[: len(marks) + 1]))
-    assert join_pieces(pieces, marks, ADDED) == join_in_python(pieces, marks, ADDED)
+    borders, between = split_text(text, marks)
+    assert (borders, between) == split_in_python(text, marks)
+    pieces = list(map(pack_ids, ids[: len(between)]))
+    joined = join_in_python(pieces, 0, borders, marks, ADDED)
+    assert join_pieces(pieces, 0, borders, marks, ADDED) == joined
+    assert join_pieces([b"other", *pieces], 1, borders, marks, ADDED) == joined
+    assert join_in_python([b"other", *pieces], 1, borders, marks, ADDED) == joined
 
 
 @needs_c
@@ -275,21 +279,24 @@ def test_matches_that_are_not_in_the_text_are_refused(marks: Any) -> None:
 @pytest.mark.parametrize(
     ("pieces", "marks", "error"),
     [
-        ([b""], [(0, 1, "<a>")], ValueError),
-        ([b"", b"abc"], [(0, 1, "<a>")], TypeError),
-        ([b"", "abcd"], [(0, 1, "<a>")], TypeError),
+        ([b""], [], ValueError),
+        ([b""], [(1, 2, "<a>")], TypeError),
+        ([b"", b"abc"], [(1, 2, "<a>")], TypeError),
+        ([b"", "abcd"], [(1, 2, "<a>")], TypeError),
         ([b"", b""], ["<a>"], TypeError),
-        ([b"", b""], [(0, 1, "<c>")], KeyError),
-        ([b"", b""], [(0, 1, "large")], OverflowError),
-        ([b"", b""], [(0, 1, "text")], TypeError),
+        ([b"", b""], [(1, 2, "<c>")], KeyError),
+        ([b"", b""], [(1, 2, "large")], OverflowError),
+        ([b"", b""], [(1, 2, "text")], TypeError),
     ],
 )
 def test_pieces_that_do_not_fit_are_refused(pieces: Any, marks: Any, error: type[Exception]) -> None:
     from renderers.core._native import join_pieces
 
     added: Any = {**ADDED, "large": 2**32, "text": "1"}
-    with pytest.raises(error):
-        join_pieces(pieces, marks, added)
+    borders = array("q", [0, 1, 2, 3]).tobytes()
+    for first in (0, -1, 2**62):
+        with pytest.raises((error, ValueError, TypeError) if first else error):
+            join_pieces(pieces, first, borders, marks, added)
 
 
 SPANS = st.lists(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,48 +56,48 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
     """Encode rendered texts, adding no special tokens. All pieces between isolating tokens are encoded in one call."""
     vocab = tokenizer.vocab
-    split = [split_text(text, cuts.marks) for text, cuts in texts]
-    shared: list[str] = []
-    for (_, cuts), (_, between) in zip(texts, split, strict=True):
-        if cuts.plain is None:
-            shared += filter(None, between)
-    encoded = iter(vocab.encode_pieces(shared))
-    joined = []
-    for (text, cuts), (borders, between) in zip(texts, split, strict=True):
-        own = encoded
-        if cuts.plain is not None:
-            own = iter(cuts.plain.encode(list(filter(None, between)), first=bool(between[0])))
-        pieces = [next(own) if piece else b"" for piece in between]
-        ids, ends = join_pieces(pieces, cuts.marks, vocab.added_tokens)
-        joined.append(EncodedText(text, array("I", ids), array("q", borders), array("q", ends), cuts.plain))
+    split = [(text, *cuts, *split_text(text, cuts.marks)) for text, cuts in texts]
+    encoded = vocab.encode_pieces([piece for _, _, plain, _, between in split if plain is None for piece in between])
+    joined, used = [], 0
+    for text, marks, plain, borders, between in split:
+        if plain is None:
+            pieces, first = encoded, used
+            used += len(between)
+        else:
+            pieces, first = plain.encode(between, first=not marks or marks[0].start > 0), 0
+        ids, ends = join_pieces(pieces, first, borders, marks, vocab.added_tokens)
+        joined.append(EncodedText(text, array("I", ids), array("q", borders), array("q", ends), plain))
     return joined
 
 
 def split_in_python(text: str, marks: list[TokenMatch], /) -> tuple[bytes, list[str]]:
     """Return the borders of the parts of a text as signed integers of 64 bits, and the texts between the matches.
 
-    The matches must be in order and within the text.
+    Texts without characters are left out. The matches must be in order and within the text.
     """
     borders = array("q", [0])
     for start, end, _ in marks:
         borders.extend((start, end))
     borders.append(len(text))
-    return borders.tobytes(), [text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True)]
+    between = [text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True) if start < end]
+    return borders.tobytes(), between
 
 
 def join_in_python(
-    pieces: list[PackedIds], marks: list[TokenMatch], added_tokens: Mapping[str, int], /
+    pieces: list[PackedIds], first: int, borders: bytes, marks: list[TokenMatch], added_tokens: Mapping[str, int], /
 ) -> tuple[PackedIds, bytes]:
-    """Return the ids of pieces with the ids of the matches between them, and the number of ids up to the end of each.
+    """Return the ids of a text, and the number of ids up to the end of each part as signed integers of 64 bits.
 
-    The ends are signed integers of 64 bits.
+    `pieces` from `first` on are the ids of the texts between the matches. Those without characters have none.
     """
-    ids = array("I", pieces[0])
-    ends = array("q", [len(ids)])
-    for (_, _, token), piece in zip(marks, pieces[1:], strict=True):
-        ids.append(added_tokens[token])
-        ends.append(len(ids))
-        ids.frombytes(piece)
+    places = memoryview(borders).cast("q")
+    own = itertools.islice(pieces, first, None)
+    ids, ends = array("I"), array("q")
+    for at, (start, end) in enumerate(zip(places[::2], places[1::2], strict=True)):
+        if at:
+            ids.append(added_tokens[marks[at - 1].text])
+            ends.append(len(ids))
+        ids.frombytes(next(own) if start < end else b"")
         ends.append(len(ids))
     return ids.tobytes(), ends.tobytes()
 

@@ -79,20 +79,26 @@ class PieceCache(Generic[V]):
         The mapping may be the cache itself. Do not modify it.
         """
         young, old = self._young, self._old
-        missing = set(texts).difference(young)
+        missing = dict.fromkeys([text for text in texts if text not in young])
         if not missing:
             return young
-        entries = {text: old[text] for text in missing if text in old}
-        new = [text for text in missing if text not in entries]
-        entries.update(zip(new, self._encode(new), strict=True))
-        large: dict[str, V] = {}
-        for text, value in entries.items():
-            size = sys.getsizeof(text) + self._size_of(value)
-            if size > self._capacity >> 3:
-                large[text] = value
-            else:
-                young[text] = value
-                self._size += size
+        new = [text for text in missing if text not in old]
+        entries = dict(zip(new, self._encode(new), strict=True))
+        if len(new) < len(missing):
+            entries.update({text: old[text] for text in missing if text in old})
+        size, large = self._size_of_entries(entries), {}
+        if size > self._capacity >> 3:
+            large = {text: value for text, value in entries.items() if self._is_large(text, value)}
+            entries = {text: value for text, value in entries.items() if text not in large}
+            size = self._size_of_entries(entries)
+        young.update(entries)
+        self._size += size
         if self._size > self._capacity:
             self._young, self._old, self._size = {}, young, 0
         return {**young, **large} if large else young
+
+    def _size_of_entries(self, entries: Mapping[str, V]) -> int:
+        return sum(map(sys.getsizeof, entries)) + sum(map(self._size_of, entries.values()))
+
+    def _is_large(self, text: str, value: V) -> bool:
+        return sys.getsizeof(text) + self._size_of(value) > self._capacity >> 3
