@@ -16,15 +16,15 @@ static PyMethodDef methods[] = {
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
     {"find_invalid_id", native_find_invalid_id, METH_O,
      "find_invalid_id(ids): the index of the first item that is not a plain int from 0 to 2**32 - 1; -1 if all are."},
+    {"find_ids", native_find_ids, METH_VARARGS,
+     "find_ids(ids, sequence, start): the index of the first sequence in ids from `start` on; -1 if there is none.\n\n"
+     "Both are uint32. An empty sequence is never found."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
-    {"join_ids", native_join_ids, METH_VARARGS,
-     "join_ids(prompt, completion, added): the sum of three lists of ints. The garbage collector does not visit it, so\n"
-     "nothing but ints may be put into it."},
     {"join_pieces", native_join_pieces, METH_VARARGS,
      "join_pieces(pieces, marks, added_tokens): the ids of pieces with those of the matches between them, as uint32, and\n"
      "the number of ids up to the end of each, as int64. Pieces are ids as bytes, and matches end with their token."},
@@ -35,6 +35,11 @@ static PyMethodDef methods[] = {
      "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
      "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
      "token."},
+    {"pack_ids", native_pack_ids, METH_O,
+     "pack_ids(ids): a list of ids as uint32; the index of the first item that is not an id, as in `find_invalid_id`."},
+    {"unpack_ids", native_unpack_ids, METH_VARARGS,
+     "unpack_ids(ids, numbers): uint32 as a list of ints. Those below the length of the list `numbers` are taken from\n"
+     "there, and put there first if an item is None."},
     {"split_text", native_split_text, METH_VARARGS,
      "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches."},
     {"copy_json", native_copy_json, METH_VARARGS,

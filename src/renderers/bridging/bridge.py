@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -27,7 +28,6 @@ from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
-from renderers.core.token_ids import join_ids
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.programs.base import REJECTIONS
@@ -276,7 +276,7 @@ class Extension:
     def _hint(self) -> str:
         """Return a remedy for a history that would be rewritten, apart from the common ones; empty if there is none."""
         turn_format, tokenizer = self.context.turn_format, self.context.tokenizer
-        last = self.prior.prompt[-_PROMPT_END:]
+        last = self.prior.prompt_end(_PROMPT_END)
         end = tokenizer.decode(last) if has_known_ids(last, tokenizer.vocab.token_texts) else ""
         headers = [header for role in ("user", "tool") for header in turn_format.headers(role)]
         matching = [header for header in headers if header.generation_prompt and end.endswith(header.generation_prompt)]
@@ -294,7 +294,7 @@ class Extension:
     def _has_token(self, text: str) -> bool:
         """Return True if the prompt contains a special token, or a text that begins and ends with one."""
         token = self.context.tokenizer.added_tokens.get(text)
-        return self.prior.has(token) if token is not None else self.prior.has_sequence(self.context.encode(text))
+        return self.prior.has(*([token] if token is not None else self.context.encode(text)))
 
     def _after_assistant(self) -> bool:
         headers = self.context.learn(role_headers)
@@ -303,7 +303,7 @@ class Extension:
     def _ends_with(self, text: str) -> bool:
         """Return True if the prompt ends with a text, which begins with a special token."""
         ids = self.context.encode(text)
-        return self.prior.prompt[-len(ids) :] == ids
+        return self.prior.prompt_end(len(ids)) == ids
 
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
         """Return the text that the turn has to be closed with; empty if it is closed."""
@@ -369,11 +369,11 @@ class Extension:
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
-        ids = [*self.prior.prompt[-_BOUNDARY:], *self.prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
+        ids = [*self.prior.prompt_end(_BOUNDARY), *self.prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
         joined = [*ids[-2:], *self.context.encode(text)]
         return self.context.encode(self.context.tokenizer.decode(ids) + text)[-len(joined) :] == joined
 
-    def _join_tokens(self, suffix: _Suffix) -> tuple[list[int], RenderedTokens]:
+    def _join_tokens(self, suffix: _Suffix) -> tuple[array[int], RenderedTokens]:
         """Return all ids of the extended rollout, and the same ids with their attribution."""
         prior = self.prior
         # The tokens after a special token do not depend on the text before it.
@@ -381,7 +381,7 @@ class Extension:
         encoded = text.encoded
         first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
-        all_ids = join_ids(prior.prompt, prior.completion, encoded.ids[first:].tolist())
+        all_ids = prior.prompt + array("I", prior.completion) + encoded.ids[first:]
         moved = before - first
 
         # A result gets its name from the message or from the model's call.
