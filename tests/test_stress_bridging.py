@@ -50,5 +50,6 @@ def test_errors_in_a_bridged_rollout_are_found(
     ids: list[int], runs: list[tuple[int, int, bool]], problem: str | None
 ) -> None:
     token_runs = [TokenRun(end, message, Channel.SCAFFOLD, sampled, False) for end, message, sampled in runs]
-    tokens = tokens_of_runs(ids, token_runs, message_roles=["user"], message_tool_names=[None])
+    tokens = tokens_of_runs([*map(abs, ids)], token_runs, message_roles=["user"], message_tool_names=[None])
+    tokens.token_ids[:] = ids
     assert problem_of(tokens, [1, 2], [HELLO]) == problem

@@ -24,6 +24,9 @@ static PyMethodDef methods[] = {
     {"fill_bpe", native_fill_bpe, METH_VARARGS,
      "fill_bpe(block, merges, model): fill the tables of a compiled vocabulary.\n\n"
      "`merges` are two ids for each rank, as uint32. `model` has a byte for each id, 1 if it is a token of the model."},
+    {"find_ids", native_find_ids, METH_VARARGS,
+     "find_ids(ids, sequence, start): the index of the first sequence in ids from `start` on; -1 if there is none.\n\n"
+     "Both are uint32. An empty sequence is never found."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
@@ -41,9 +44,6 @@ static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
-    {"join_ids", native_join_ids, METH_VARARGS,
-     "join_ids(prompt, completion, added): the sum of three lists of ints. The garbage collector does not visit it, so\n"
-     "nothing but ints may be put into it."},
     {"join_pieces", native_join_pieces, METH_VARARGS,
      "join_pieces(pieces, first, borders, marks, added_tokens): the ids of a text as uint32, and the number of ids up to\n"
      "the end of each part as int64. Pieces from `first` on are the ids of the parts that are not empty, as bytes.\n"
@@ -55,6 +55,11 @@ static PyMethodDef methods[] = {
      "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
      "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
      "token."},
+    {"pack_ids", native_pack_ids, METH_O,
+     "pack_ids(ids): a list of ids as uint32; the index of the first item that is not an id, as in `find_invalid_id`."},
+    {"unpack_ids", native_unpack_ids, METH_VARARGS,
+     "unpack_ids(ids, numbers): uint32 as a list of ints. Those below the length of the list `numbers` are taken from\n"
+     "there, and put there first if an item is None."},
     {"split_text", native_split_text, METH_VARARGS,
      "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
      "not empty."},

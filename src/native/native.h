@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 15 /* increased with every change of an interface */
+#define VERSION 16 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -17,11 +17,11 @@ PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
+PyObject *native_find_ids(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
-PyObject *native_join_ids(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);
 PyObject *native_copy_json(PyObject *module, PyObject *args);
@@ -29,6 +29,8 @@ PyObject *native_untrack(PyObject *module, PyObject *value);
 PyObject *native_same_json(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
+PyObject *native_pack_ids(PyObject *module, PyObject *ids);
+PyObject *native_unpack_ids(PyObject *module, PyObject *args);
 PyObject *native_split_text(PyObject *module, PyObject *args);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);

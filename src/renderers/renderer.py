@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 import operator
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
@@ -38,7 +39,7 @@ from renderers.core.options import (
     ThinkingRetention,
 )
 from renderers.core.spans import Trace
-from renderers.core.token_ids import as_ids, list_ids, list_sequences
+from renderers.core.token_ids import as_ids, as_packed_ids, list_ids, list_sequences, unpack_ids
 from renderers.core.tokens import RenderedTokens
 from renderers.default_date import DefaultDateNotice
 from renderers.errors import MediaError, MessageError, TemplateError
@@ -269,7 +270,7 @@ class ChatRenderer:
         text = self._run(
             messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
         )
-        return text.encoded.ids.tolist()
+        return unpack_ids(text.encoded.ids)
 
     def render_text(
         self,
@@ -491,7 +492,9 @@ class ChatRenderer:
         follows_calls: bool = True,
     ) -> ResponseParser:
         compiled = self._compiled_grammar
-        prompt = [] if prompt_ids is None else list_ids(prompt_ids, name="prompt_ids")
+        prompt: Sequence[Any] = []
+        if prompt_ids is not None:
+            prompt = prompt_ids if isinstance(prompt_ids, array) else list_ids(prompt_ids, name="prompt_ids")
         if template_arguments:
             arguments = self._normalise_arguments(template_arguments)
             if not prompt:
@@ -541,7 +544,7 @@ class ChatRenderer:
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
         arguments = self._normalise_arguments(template_arguments) if template_arguments else {}
-        prompt = as_ids(previous_prompt_ids, name="previous_prompt_ids")
+        prompt = as_packed_ids(previous_prompt_ids, name="previous_prompt_ids")
         completion = as_ids(previous_completion_ids, name="previous_completion_ids")
         messages = [] if new_messages is None else list_messages(new_messages)
         missing = find_missing(prompt, messages)

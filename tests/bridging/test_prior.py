@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,12 +27,14 @@ def test_a_completion_is_split_at_its_first_stop_token(
     completion: list[int], stop: int | None, parts: tuple[list[int], list[int]]
 ) -> None:
     parsed = ParsedResponse("", state=CompletionState(Region.CONTENT, stop_token_id=stop))
-    assert Prior([1], completion, parsed).around_stop == parts
+    assert Prior(array("I", [1]), completion, parsed).around_stop == parts
 
 
 def test_only_the_prompt_contains_the_history() -> None:
-    prior = Prior([7], [8], ParsedResponse(""))
-    assert [prior.has(token) for token in (7, 8, 9, None)] == [True, False, False, False]
+    prior = Prior(array("I", [7, 5]), [8], ParsedResponse(""))
+    assert [prior.has(token) for token in (7, 5, 8, 9)] == [True, True, False, False]
+    assert [prior.has(*ids) for ids in ((7, 5), (5, 7), (5, 8))] == [True, False, False]
+    assert [prior.prompt_end(size) for size in (0, 1, 3)] == [[], [5], [7, 5]]
 
 
 def test_ids_without_a_token_are_not_known() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 import enum
-import gc
 from array import array
 from typing import Any
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from renderers import EXAMPLE_MODEL, load_tokenizer
 from renderers.core import token_ids
 from renderers.core.native import COMPILED
-from renderers.core.token_ids import as_ids, find_invalid_id_in_python, join_ids_in_python, list_sequences
+from renderers.core.token_ids import as_ids, find_invalid_id_in_python, list_sequences
 from renderers.errors import TokenIdError
 
 FINDERS = [
@@ -219,16 +218,119 @@ def test_an_argument_that_is_not_a_batch_is_rejected(sequences: Any) -> None:
 IDS = st.lists(st.integers(0, 2**32 - 1), max_size=5)
 
 
-@given(IDS, IDS, IDS)
-def test_ids_are_joined_to_a_new_list(prompt: list[int], completion: list[int], added: list[int]) -> None:
-    joined = token_ids.join_ids(prompt, completion, added)
-    assert joined == join_ids_in_python(prompt, completion, added) == [*prompt, *completion, *added]
-    assert all(joined is not each for each in (prompt, completion, added))
+PACKED = [
+    (token_ids.pack_ids_in_python, token_ids.unpack_ids_in_python, token_ids.find_ids_in_python),
+    pytest.param(
+        (token_ids.pack_ids, token_ids._unpack_ids, token_ids.find_ids),
+        marks=pytest.mark.skipif(not COMPILED, reason="the part in C was not built"),
+    ),
+]
+
+
+@pytest.mark.parametrize("functions", PACKED)
+@given(ids=IDS, size=st.integers(0, 9))
+def test_packed_ids_are_unpacked(functions: Any, ids: list[int], size: int) -> None:
+    pack, unpack, _ = functions
+    packed, numbers = array("I", pack(ids)), [None] * size
+    assert packed == array("I", ids)
+    # Once more: the numbers in the table are used then.
+    assert unpack(packed, numbers) == unpack(packed, numbers) == ids
+    assert all(number in (None, index) for index, number in enumerate(numbers))
+
+
+@pytest.mark.parametrize("functions", PACKED)
+@pytest.mark.parametrize("kind", NO_INTS)
+def test_the_first_item_that_cannot_be_packed_is_named(functions: Any, kind: str) -> None:
+    for value in (*NO_INTS[kind], -1, 2**32, 2**70, Refusing()):
+        assert functions[0]([5, 2**32 - 1, value, value]) == 2
+
+
+@pytest.mark.parametrize("functions", PACKED)
+@given(
+    ids=st.lists(st.integers(0, 3), max_size=12),
+    sequence=st.lists(st.integers(0, 3), max_size=4),
+    start=st.integers(-2, 14),
+)
+def test_a_sequence_is_found_in_packed_ids(functions: Any, ids: list[int], sequence: list[int], start: int) -> None:
+    size = len(sequence)
+    places = [at for at in range(max(start, 0), len(ids) - size + 1) if sequence and ids[at : at + size] == sequence]
+    assert functions[2](array("I", ids), array("I", sequence), start) == next(iter(places), -1)
 
 
 @pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
-def test_the_garbage_collector_does_not_visit_joined_ids() -> None:
-    assert not gc.is_tracked(token_ids.join_ids([1], [2], [3]))
-    values: Any = (1,), [2], [3]
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("pack_ids", [(1,)]),
+        ("_unpack_ids", [[1], []]),
+        ("_unpack_ids", [array("I"), ()]),
+        ("find_ids", [[1], array("I", [1]), 0]),
+        ("find_ids", [array("I"), array("I"), "0"]),
+    ],
+)
+def test_arguments_of_other_types_are_rejected(name: str, arguments: list[Any]) -> None:
     with pytest.raises(TypeError):
-        token_ids.join_ids(*values)
+        getattr(token_ids, name)(*arguments)
+
+
+@pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+def test_an_incomplete_id_at_the_end_is_ignored() -> None:
+    assert token_ids._unpack_ids(bytes(7), []) == [0]
+    assert token_ids.find_ids(bytes(7), bytes(5), 0) == 0
+    assert token_ids.find_ids(bytes(7), bytes(3), 0) == token_ids.find_ids(bytes(3), bytes(4), 0) == -1
+
+
+def test_lists_of_unpacked_ids_share_their_ints() -> None:
+    ids = array("I", [5, 70_000, 2**32 - 1])
+    lists = [token_ids.unpack_ids(ids) for _ in range(2)]
+    assert lists[0] == lists[1] == ids.tolist()
+    assert lists[0] is not lists[1]
+    assert not COMPILED or lists[0][1] is lists[1][1]
+
+
+@pytest.mark.parametrize(
+    "given_ids",
+    [
+        pytest.param([5, 70_000], id="list"),
+        pytest.param((5, 70_000), id="tuple"),
+        pytest.param(array("I", [5, 70_000]), id="array"),
+        pytest.param(array("q", [5, 70_000]), id="wide array"),
+        pytest.param(np.array([5, 70_000]), id="numpy"),
+        pytest.param(np.array([5, 70_000], dtype=np.uint32), id="numpy uint32"),
+        pytest.param(np.array([5, 0, 70_000, 0])[::2], id="numpy view"),
+        pytest.param(np.array([[5, 70_000]]), id="numpy row"),
+        pytest.param([np.int64(5), 70_000], id="numpy ints"),
+        pytest.param(Tensor([5, 70_000]), id="tensor"),
+    ],
+)
+def test_ids_of_any_form_are_packed(given_ids: Any) -> None:
+    packed = token_ids.as_packed_ids(given_ids, name="ids")
+    assert packed == array("I", [5, 70_000])
+    assert packed is not given_ids
+    assert (
+        token_ids.as_packed_ids([], name="ids") == token_ids.as_packed_ids(np.array([], int), name="ids") == array("I")
+    )
+
+
+@pytest.mark.parametrize("ids", [[5, -1], np.array([5, -1]), np.array([5, 2**32]), np.array([5, 2**64 - 1], np.uint64)])
+def test_invalid_ids_are_not_packed(ids: Any) -> None:
+    with pytest.raises(TokenIdError, match=r"^ids\[1\] is "):
+        token_ids.as_packed_ids(ids, name="ids")
+
+
+@pytest.mark.parametrize(
+    "ids", [[5, True], np.array([5, 1.5]), np.array([True]), array("d", [1.0]), np.array([[1], [2]])]
+)
+def test_other_values_are_not_packed(ids: Any) -> None:
+    with pytest.raises(TypeError, match=r"^ids"):
+        token_ids.as_packed_ids(ids, name="ids")
+
+
+@pytest.mark.parametrize("listed", [[5, 6], [np.int64(5), 6.0]])
+def test_equal_lists_are_equal_to_packed_ids(listed: Any) -> None:
+    assert token_ids.equals_ids(listed, array("I", [5, 6]))
+
+
+@pytest.mark.parametrize("listed", [[5], [5, 7], [5, None], [5, -1], (5, 6), None])
+def test_other_objects_are_not_equal_to_packed_ids(listed: Any) -> None:
+    assert not token_ids.equals_ids(listed, array("I", [5, 6]))

@@ -331,17 +331,11 @@ def test_runs_arrays_and_explanations_agree_with_lists_that_were_changed(
             copied.straddling_tokens()
 
 
-def from_list() -> RenderedTokens:
-    """Return tokens made of a list of ids and of runs, as those of a bridge are."""
-    plain = RenderedTokens(**LISTS)
-    return tokens_of_runs(list(plain.token_ids), plain.runs, message_roles=ROLES, message_tool_names=[None] * 3)
-
-
 def from_lists() -> RenderedTokens:
     return RenderedTokens(**copy.deepcopy(LISTS), channels=[Channel.SCAFFOLD] * 9)
 
 
-MAKERS = {"of lists": from_lists, "of runs": from_runs, "of a list and runs": from_list}
+MAKERS = {"of lists": from_lists, "of runs": from_runs}
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -368,8 +362,8 @@ def test_counts_and_spans_agree_with_the_runs_of_lists_that_were_changed(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_a_list_of_ids_is_noticed(change: Callable[[RenderedTokens], None]) -> None:
-    rendered = from_list()
+def test_a_change_of_a_list_is_noticed(change: Callable[[RenderedTokens], None]) -> None:
+    rendered = from_runs()
     assert rendered.straddling_tokens() == []
     change(rendered)
     with pytest.raises(TypeError, match="straddling"):

@@ -14,4 +14,4 @@ def tokens_of_runs(
 ) -> RenderedTokens:
     """Return tokens in the form in which a renderer returns them."""
     attribution = Attribution(tuple(runs), straddling, tool_names=fields.pop("message_tool_names"))
-    return RenderedTokens.of_encoded(ids, lambda: attribution, **fields)
+    return RenderedTokens.of_encoded(array("I", ids), lambda: attribution, **fields)

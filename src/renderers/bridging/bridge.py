@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from renderers.bridging.call_ids import with_call_names, with_some_ids
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, hash_text
+from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
 from renderers.bridging.outcomes import Outcome, Proof, choose_outcome, likely_outcomes
@@ -18,11 +19,7 @@ from renderers.bridging.proofs import Sample, classify_sample, closing_text, des
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
 from renderers.bridging.result import Bridge
 from renderers.bridging.sample_histories import Turn, substitute_turn
-from renderers.bridging.suffix import (
-    SuffixPiece,
-    read_suffix,
-    suffix_text,
-)
+from renderers.bridging.suffix import SuffixText
 from renderers.bridging.written_turn import Rollout, find_written_turn, parsed_turn
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
@@ -31,7 +28,6 @@ from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT
 from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation, quote_short
-from renderers.core.token_ids import join_ids
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.programs.base import REJECTIONS
@@ -41,6 +37,8 @@ _OF_THE_TURN = (BridgeReason.HISTORY_REWRITTEN, BridgeReason.NO_STOP_TOKEN, Brid
 """The reasons that may not hold for the turn itself, although they hold for its sample."""
 _PROMPT_END = 64
 """The number of tokens at the end of a prompt that may be a generation prompt."""
+_LONGEST_NAME = 64
+"""How many characters of the name of a call are part of a key."""
 _BOUNDARY = 8
 """The number of tokens that are decoded to check whether a text after them changes the last one."""
 
@@ -49,21 +47,27 @@ def _no_stop_token(detail: str) -> BridgeRefusal:
     return refuse(BridgeReason.NO_STOP_TOKEN, detail)
 
 
+def _short_names(turn: Turn) -> tuple[str | None, ...]:
+    """Return the names of the calls of a turn, for a key, which must not keep long texts."""
+    return tuple([call.name[:_LONGEST_NAME] if call.name else None for call in turn.calls])
+
+
 class _Suffix(NamedTuple):
     """The text that new messages add."""
 
     lead: str
     """The text before it that closes the turn."""
-    pieces: list[SuffixPiece]
     begins_with_stop: bool
     """True if the first token is the stop token of the turn, which the completion contains."""
     evidence: tuple[BridgeEvidence, ...]
     followed: RenderedTurn
     """The run that the text is taken from."""
+    end: int
+    """Where the turn of the run ends."""
 
     @property
     def text(self) -> str:
-        return "".join([self.lead, *(piece.text for piece in self.pieces)])
+        return self.lead + self.followed.rendered.text[self.end :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +223,10 @@ class Extension:
         evidence = tuple(BridgeEvidence(history.name, None) for history in histories)
         last = self.context.tokenizer.decode(prior.completion[-1:])
         is_special = last in self.context.special_tokens
-        return _Suffix(last if is_special else "", read_suffix(*written), is_special, evidence, written.followed)
+        return _Suffix(last if is_special else "", is_special, evidence, *written)
 
     def _proof(self, sample: Sample, context: BridgeContext, *, calls: int | None = None) -> Proof:
-        key = "proof", self.may_lose, calls, hash_text(repr(sample))
+        key = "proof", self.may_lose, calls, sample.key
         proof = context.remember(key, lambda: prove(context, sample, calls=calls, may_lose=self.may_lose))
         return proof.with_stop(self._is_stop)
 
@@ -245,13 +249,11 @@ class Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            followed = self._render_suffix(outcome, turn)
+            followed = self._render_suffix(outcome, turn, sample)
             if followed is None:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
-            return _Suffix(
-                outcome.stop + closing, read_suffix(followed, followed.end), begins_with_stop, evidence, followed
-            )
+            return _Suffix(outcome.stop + closing, begins_with_stop, evidence, followed, followed.end)
         except REJECTIONS as error:
             return refuse_message(describe_error(error, len(outcome.history.messages)), self.new)
 
@@ -274,7 +276,7 @@ class Extension:
     def _hint(self) -> str:
         """Return a remedy for a history that would be rewritten, apart from the common ones; empty if there is none."""
         turn_format, tokenizer = self.context.turn_format, self.context.tokenizer
-        last = self.prior.prompt[-_PROMPT_END:]
+        last = self.prior.prompt_end(_PROMPT_END)
         end = tokenizer.decode(last) if has_known_ids(last, tokenizer.vocab.token_texts) else ""
         headers = [header for role in ("user", "tool") for header in turn_format.headers(role)]
         matching = [header for header in headers if header.generation_prompt and end.endswith(header.generation_prompt)]
@@ -292,7 +294,7 @@ class Extension:
     def _has_token(self, text: str) -> bool:
         """Return True if the prompt contains a special token, or a text that begins and ends with one."""
         token = self.context.tokenizer.added_tokens.get(text)
-        return self.prior.has(token) if token is not None else self.prior.has_sequence(self.context.encode(text))
+        return self.prior.has(*([token] if token is not None else self.context.encode(text)))
 
     def _after_assistant(self) -> bool:
         headers = self.context.learn(role_headers)
@@ -301,7 +303,7 @@ class Extension:
     def _ends_with(self, text: str) -> bool:
         """Return True if the prompt ends with a text, which begins with a special token."""
         ids = self.context.encode(text)
-        return self.prior.prompt[-len(ids) :] == ids
+        return self.prior.prompt_end(len(ids)) == ids
 
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
         """Return the text that the turn has to be closed with; empty if it is closed."""
@@ -328,7 +330,7 @@ class Extension:
             detail = f"{end}, and the template ends an assistant's turn with text, so it may be complete or cut off"
             return _no_stop_token(detail)
         closing = self.context.remember(
-            ("closing", hash_text(repr(sample)), outcome.history.features, outcome.stop, prior.state.region),
+            ("closing", sample.key, outcome.history.features, outcome.stop, prior.state.region),
             lambda: closing_text(self.context, sample, outcome, prior.state.region),
         )
         if closing is None:
@@ -343,34 +345,43 @@ class Extension:
             )
         return closing
 
-    def _render_suffix(self, outcome: Outcome, turn: Turn) -> RenderedTurn | None:
-        """Return the turn with the new messages; None if the scaffold is not the one of the proof."""
+    def _render_suffix(self, outcome: Outcome, turn: Turn, sample: Sample) -> RenderedTurn | None:
+        """Return the turn with the new messages; None if the scaffold is not the one of the proof.
+
+        A run that is like one that was checked before has the same scaffold and no fault.
+        """
         history, index = outcome.history.messages, len(outcome.history.messages)
         turn = turn._replace(content="") if outcome.moves_content else turn
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render_actual(messages, turn=index)
+        key = sample.key, outcome.history.name, outcome.scaffold, self.may_lose, _short_names(turn)
+        checked = self.context.checked_runs.get(key, list)
+        if checked and checked[0].is_like(followed.trace):
+            followed.set_end(len(checked[0].before))
+            return followed
         if (
             find_fault(followed, self.new, may_lose=self.may_lose) is not None
             or followed.scaffold_digest() != outcome.scaffold
         ):
             return None
+        checked[:] = [] if (known := followed.as_checked()) is None else [known]
         return followed
 
     def _keeps_last_token(self, text: str) -> bool:
         """Return True if the last ids of the rollout stay the same with a text after them."""
-        ids = [*self.prior.prompt[-_BOUNDARY:], *self.prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
+        ids = [*self.prior.prompt_end(_BOUNDARY), *self.prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
         joined = [*ids[-2:], *self.context.encode(text)]
         return self.context.encode(self.context.tokenizer.decode(ids) + text)[-len(joined) :] == joined
 
-    def _join_tokens(self, suffix: _Suffix) -> tuple[list[int], RenderedTokens]:
+    def _join_tokens(self, suffix: _Suffix) -> tuple[array[int], RenderedTokens]:
         """Return all ids of the extended rollout, and the same ids with their attribution."""
         prior = self.prior
         # The tokens after a special token do not depend on the text before it.
-        text = suffix_text(suffix.pieces, lead=suffix.lead, settings=self.context.pipeline.settings)
+        text = SuffixText(self.context.pipeline.settings, suffix.lead, suffix.followed, suffix.end)
         encoded = text.encoded
         first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
-        all_ids = join_ids(prior.prompt, prior.completion, encoded.ids[first:].tolist())
+        all_ids = prior.prompt + array("I", prior.completion) + encoded.ids[first:]
         moved = before - first
 
         # A result gets its name from the message or from the model's call.

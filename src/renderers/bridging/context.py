@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from renderers.bridging.checked_run import CheckedRun
 from renderers.bridging.message_kind import FieldRules
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
@@ -96,6 +97,14 @@ class RenderedTurn:
         """The offset at which the turn ends; 0 if it is not rendered."""
         return max((label.end for label in self.own_labels if label.sampled), default=0)
 
+    def set_end(self, end: int) -> None:
+        """Set the offset at which the turn ends, which is known from another run."""
+        vars(self)["end"] = end
+
+    def as_checked(self) -> CheckedRun | None:
+        """Return the parts of the run to compare later runs with, once it was checked."""
+        return CheckedRun.of(self.trace, turn=self.message, end=self.end, special_tokens=self.special_tokens)
+
     def losses(self) -> list[Loss]:
         """Return the losses of the messages after the turn."""
         return self.rendered.loss_finder(first=self.message + 1).losses()
@@ -157,6 +166,11 @@ class BridgeContext:
         table = _PROOFS.get(key, lambda: BoundedTable(keep=_PROOFS_KEPT))
         _TABLES.add(table)
         return table
+
+    @lazy
+    def checked_runs(self) -> BoundedTable[list[CheckedRun]]:
+        """The last run that was checked, if any, for each kind of turn and new messages."""
+        return BoundedTable(keep=_PROOFS_KEPT)
 
     def remember(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """Return a result that depends on this context and on `key` alone, computed once."""

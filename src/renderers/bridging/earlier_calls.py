@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext
 from renderers.bridging.prior import count_sequence
@@ -88,7 +88,7 @@ def _result_markers(
                 yield from (tuple(ids[:size]) for size in range(max(1, len(ids) - 1), 0, -1))
 
 
-def count_calls(prompt: Sequence[Any], markers: CycleMarkers) -> int | None:
+def count_calls(prompt: Sequence[int], markers: CycleMarkers) -> int | None:
     """Return the number of calls in a prompt, each with its result; None if it is not known.
 
     >>> markers = CycleMarkers(calls=(1, 2), result=(7, 8))
@@ -100,6 +100,6 @@ def count_calls(prompt: Sequence[Any], markers: CycleMarkers) -> int | None:
     >>> count_calls([1, 5, 7, 8, 9], markers) is count_calls([1, 5, 2], markers) is None
     True
     """
-    counts = {prompt.count(token) for token in markers.calls} | {count_sequence(prompt, markers.result)}
+    counts = {count_sequence(prompt, (token,)) for token in markers.calls} | {count_sequence(prompt, markers.result)}
     count = counts.pop()
     return None if counts or count > _MOST_CALLS else count

@@ -66,7 +66,7 @@ def ends_with_assistant_message(prompt: Sequence[int], headers: RoleHeaders) -> 
     while end > 0:
         start = max(0, end - _CHUNK)
         # A header that begins before the end of the chunk may extend beyond it.
-        chunk = prompt[start : end + longest - 1]
+        chunk = list(prompt[start : end + longest - 1])
         places = _find_headers(chunk, headers)
         for place in sorted((place for place in places if place < end - start), reverse=True):
             if not places[place]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from renderers.core.completions import CompletionState, ParsedResponse
+from renderers.core.token_ids import find_ids
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, TokenTexts
 
 
 class Prior(NamedTuple):
     """A rollout to extend."""
 
-    prompt: list[int]
+    prompt: array[int]
+    """The packed ids of the prompt."""
     completion: list[int]
     parsed: ParsedResponse
     """The parsed completion."""
@@ -28,16 +31,16 @@ class Prior(NamedTuple):
         place = ids.index(stop) if stop is not None and stop in ids else len(ids)
         return ids[:place], ids[place + 1 :]
 
-    def has(self, token: int | None) -> bool:
-        """Return True if a token is in the prompt."""
-        return token is not None and token in self.prompt
+    def prompt_end(self, size: int) -> list[int]:
+        """Return the last ids of the prompt."""
+        return self.prompt[-size:].tolist() if size else []
 
-    def has_sequence(self, ids: list[int]) -> bool:
+    def has(self, *ids: int) -> bool:
         """Return True if ids follow each other in the prompt."""
-        return count_sequence(self.prompt, tuple(ids)) > 0
+        return find_ids(self.prompt, array("I", ids), 0) >= 0
 
 
-def has_known_ids(ids: Sequence[int], texts: Mapping[int, str]) -> bool:
+def has_known_ids(ids: Iterable[int], texts: Mapping[int, str]) -> bool:
     """Return True if all ids are ids of the vocabulary. No text has any other id."""
     numbers = {*ids}
     if isinstance(texts, TokenTexts):
@@ -46,14 +49,14 @@ def has_known_ids(ids: Sequence[int], texts: Mapping[int, str]) -> bool:
     return all(texts[number] != UNKNOWN for number in numbers)
 
 
-def count_sequence(ids: Sequence[Any], sequence: tuple[int, ...]) -> int:
-    """Return how often a sequence occurs in ids.
+def count_sequence(ids: Sequence[int], sequence: Sequence[int]) -> int:
+    """Return how often a sequence, which is not empty, occurs in ids.
 
     >>> count_sequence([7, 1, 2, 7, 1, 3, 1, 2], (1, 2))
     2
     """
-    count, place = 0, -1
-    for _ in range(ids.count(sequence[0])):
-        place = ids.index(sequence[0], place + 1)
-        count += tuple(ids[place : place + len(sequence)]) == sequence
+    packed = ids if isinstance(ids, array) else array("I", ids)
+    searched, count, place = array("I", sequence), 0, -1
+    while (place := find_ids(packed, searched, place + 1)) >= 0:
+        count += 1
     return count

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from renderers.bridging.context import BridgeContext, RenderedTurn
+from renderers.bridging.context import BridgeContext, RenderedTurn, hash_text
 from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.outcomes import Outcome, Proof
 from renderers.bridging.prior import count_sequence
@@ -31,21 +32,33 @@ from renderers.bridging.sample_histories import (
 )
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING, hide_probe_words
 from renderers.core.spans import Channel, Path, Trace
 from renderers.core.text import common_prefix_length, compile_alternation, first_difference, quote_short
 from renderers.errors import MessageError, TemplateError, TemplateRefusalError
 from renderers.programs.base import REJECTIONS
 
+_LONGEST_KEY = 1_000
+"""How many characters the key of a proof has at most. A hash stands for a longer one."""
 _LONGEST_ERROR = 500
 """How many characters of a template's error are quoted. It may contain a whole message."""
 
 
-class Sample(NamedTuple):
-    """A turn and new messages. The key of their proof is the `repr`, which differs for `True`, `1` and `1.0`."""
+@dataclass(frozen=True)
+class Sample:
+    """A turn and new messages."""
 
     turn: Turn
     new: Sequence[JsonObject]
+
+    @lazy
+    def key(self) -> Hashable:
+        """The key of their proof. It differs for `True`, `1` and `1.0`."""
+        reasoning, content, calls = self.turn
+        # The `repr` of a named tuple or an enum member runs Python code.
+        text = repr((str.__str__(reasoning), content, list(map(tuple, calls)), self.new))
+        return text if len(text) <= _LONGEST_KEY else hash_text(text)
 
 
 def classify_sample(turn: Turn, new: Sequence[JsonObject], rules: FieldRules) -> Sample:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -41,16 +40,27 @@ class SuffixText(LabelledText):
     """The text of a suffix. Its trace and labels are computed on first access."""
 
     settings: PipelineSettings
-    pieces: Sequence[SuffixPiece]
+    lead: str
+    """The text before it, which the template wrote."""
+    followed: RenderedTurn
+    """The run that the text is taken from."""
+    end: int
+    """Where the turn of the run ends."""
     tool_names: ClassVar[tuple[str, ...]] = ()
 
-    text = lazy[str](lambda self: "".join([piece.text for piece in self.pieces]))
+    @lazy
+    def text(self) -> str:
+        """The text."""
+        return self.lead + self.followed.rendered.text[self.end :]
 
     @lazy
     def labels(self) -> tuple[LabelledSpan, ...]:
         """The pieces with their places."""
+        pieces = read_suffix(self.followed, self.end)
+        if self.lead:
+            pieces.insert(0, SuffixPiece(self.lead, -1, (), Channel.SCAFFOLD, content=False))
         labels, end = [], 0
-        for text, message, path, channel, content in self.pieces:
+        for text, message, path, channel, content in pieces:
             start, end = end, end + len(text)
             labels.append(LabelledSpan(start, end, message, path, channel, False, content))
         return tuple(labels)
@@ -59,10 +69,3 @@ class SuffixText(LabelledText):
     def trace(self) -> Trace:
         """The text with the origin of every character."""
         return Trace(self.text, tuple([Span(*label[:4]) for label in self.labels]))
-
-
-def suffix_text(pieces: Sequence[SuffixPiece], *, lead: str, settings: PipelineSettings) -> SuffixText:
-    """Return the text of a suffix with the text `lead` before it, which the template wrote."""
-    if lead:
-        pieces = [SuffixPiece(lead, -1, (), Channel.SCAFFOLD, content=False), *pieces]
-    return SuffixText(settings, pieces)

@@ -7,8 +7,9 @@ messages has to begin with the prompt and the completion.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renderers.bridging.context import BridgeContext, RenderedTurn
 from renderers.bridging.prior import has_known_ids
@@ -38,7 +39,7 @@ def parsed_turn(parsed: ParsedResponse, new: Sequence[JsonObject]) -> JsonObject
 class Rollout(NamedTuple):
     """The ids of a prompt, and the text of its completion."""
 
-    prompt: list[Any]
+    prompt: array[int]
     completion: str
 
 
@@ -90,11 +91,11 @@ def _writes_after(followed: RenderedTurn, end: int, new: int) -> bool:
     )
 
 
-def _ends_alike(context: BridgeContext, prompt: list[Any], sample: Trace) -> bool:
+def _ends_alike(context: BridgeContext, prompt: array[int], sample: Trace) -> bool:
     """Return True if a prompt ends with the text that a sample has after its last message."""
     body = max((span.end for span in sample.spans if span.message >= 0 and span.path), default=0)
     end = sample.text[body:]
     # A token has at least one byte.
-    last = prompt[-len(end.encode("utf-8", "surrogatepass")) :] if end else []
+    last = prompt[-len(end.encode("utf-8", "surrogatepass")) :].tolist() if end else []
     tokenizer = context.tokenizer
     return has_known_ids(last, tokenizer.vocab.token_texts) and tokenizer.decode(last).endswith(end)

@@ -17,6 +17,7 @@ from renderers.core.native import native
 from renderers.core.plain_json import untrack
 from renderers.core.spans import Channel, Path
 from renderers.core.text import align_columns
+from renderers.core.token_ids import equals_ids, unpack_ids
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,7 +163,7 @@ class RenderedTokens:
     @classmethod
     def of_encoded(
         cls,
-        ids: array[int] | list[int],
+        ids: array[int],
         attribute: Callable[[], Attribution],
         *,
         message_roles: list[str],
@@ -201,7 +202,7 @@ class RenderedTokens:
     def _build(self, name: str) -> Any:
         """Return an attribute from the stored ids or the attribution."""
         if name == "token_ids":
-            return untrack(self._ids.tolist() if isinstance(self._ids, array) else list(self._ids))
+            return untrack(unpack_ids(self._ids))
         if name == "_attribution":
             attribute: Callable[[], Attribution] | None = self.__dict__.get("_attribute")
             # None if another thread has just built it.
@@ -218,7 +219,9 @@ class RenderedTokens:
     def _is_unchanged(self) -> bool:
         """Return True if this is the result of a renderer, and every list that was built still has its first values."""
         values = self.__dict__
-        return "_ids" in values and all(values[name] == self._build(name) for name in _COLUMNS if name in values)
+        if "_ids" not in values or ("token_ids" in values and not equals_ids(values["token_ids"], self._ids)):
+            return False
+        return all(values[name] == self._build(name) for name in _COLUMNS if name in values and name != "token_ids")
 
     def known_lists(self) -> frozenset[str]:
         """Return the names of the attribution lists that are given: those with one entry per token.

@@ -142,6 +142,8 @@ class CompiledGrammar:
         """Compile the markers to search for in each state."""
         grammar, marker_text, stops = self.grammar, self.marker_text, self.marker_text.stops
         self.stop_markers = MarkerSet.of(*stops)
+        self.header_ids, self.stop_ids = marker_text.ids_in(self.header), marker_text.ids_in("".join(sorted(stops)))
+        """The ids of the tokens in the header, and of all stop tokens."""
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)
         """Within reasoning that is known to be closed."""
         call_ends = self.call_openers if self._rule("ends_reasoning") else ()

@@ -74,6 +74,10 @@ class MarkerText:
     def id_of(self, marker: str) -> int:
         return self._ids[marker]
 
+    def ids_in(self, byte_text: str) -> tuple[int, ...]:
+        """Return the ids of the tokens that stand in byte text as characters of their own."""
+        return tuple([self._ids[character] for character in byte_text if character in self._ids])
+
     @property
     def texts(self) -> Mapping[int, str]:
         """The byte text of each id, looked up when first needed."""
@@ -87,13 +91,13 @@ class MarkerText:
             return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in ids], first)
         return pieces
 
-    def byte_text(self, ids: list[int]) -> str:
+    def byte_text(self, ids: Sequence[int]) -> str:
         """Return the byte text of ints without the positions in it. Takes less time for a few of them."""
         try:
             return "".join(map(self._piece_texts.__getitem__, array("I", ids)))
         except OverflowError:
             # A number that is not a token id.
-            return self.pieces(ids).byte_text
+            return self.pieces(list(ids)).byte_text
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
-from renderers.core.token_ids import as_ids, find_invalid_id
+from renderers.core.token_ids import as_ids, find_ids, find_invalid_id
 from renderers.parsing.assembler import assemble
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.compiled import CompiledGrammar
@@ -115,7 +116,7 @@ def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefi
     return _SCANNERS[compiled.layout](compiled, tools, prefill=prefill)
 
 
-def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
+def find_prefill(compiled: CompiledGrammar, prompt_ids: Sequence[Any]) -> Pieces:
     """Return the byte text of a prompt after the last header of an assistant turn, in pieces.
 
     It may include the end of that turn and everything that follows it. It is empty if a stop token follows the header
@@ -132,8 +133,14 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
     may_skip = not ends_turn(header)
     while header:
         ids = prompt_ids[-size:]
-        if find_invalid_id(ids) >= 0:
+        if not _is_packed(ids) and find_invalid_id(ids if type(ids) is list else list(ids)) >= 0:
             ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
+        if compiled.header_ids and size < len(prompt_ids) and not _contains(ids, compiled.header_ids[:1]):
+            # No header, so the byte text is not needed: stop tokens are found by their ids.
+            if may_skip and _contains(ids, compiled.stop_ids):
+                break
+            size *= _WINDOW_GROWTH
+            continue
         text = compiled.marker_text.byte_text(ids)
         _, marker, prefill = text.rpartition(header)
         if marker:
@@ -146,6 +153,17 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
             return _pieces_of(text) if is_open else NO_PIECES
         size *= _WINDOW_GROWTH
     return NO_PIECES
+
+
+def _is_packed(ids: Sequence[Any]) -> TypeGuard[array[int]]:
+    return isinstance(ids, array) and ids.typecode == "I"
+
+
+def _contains(ids: Sequence[Any], tokens: Sequence[int]) -> bool:
+    """Return True if one of some tokens is among ids."""
+    if _is_packed(ids):
+        return any(find_ids(ids, array("I", [token]), 0) >= 0 for token in tokens)
+    return any(token in ids for token in tokens)
 
 
 def _pieces_of(byte_text: str) -> Pieces:
