@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
-from renderers.core.token_ids import as_ids, find_invalid_id
+from renderers.core.token_ids import as_ids, find_invalid_id, list_ids
 from renderers.parsing.assembler import assemble
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.compiled import CompiledGrammar
@@ -85,14 +85,15 @@ class ResponseParser:
             TypeError: An item is not an int. Names its position in the chunk.
             ValueError: The parser is closed, and there are more tokens.
         """
-        last_ids = as_ids(token_ids, any_int=True)
+        last_ids = list_ids(token_ids, name="token_ids")
         if self._response is None or last_ids:
             self._last_events = self._scanner.close(self._pieces(last_ids))
             self._response = assemble(self._events + self._last_events, self._scanner.state)
         return self._response
 
-    def _pieces(self, token_ids: list[int]) -> Pieces:
+    def _pieces(self, token_ids: list[Any]) -> Pieces:
         if self._response is not None:
+            as_ids(token_ids, any_int=True)
             raise ValueError("this parser is closed. Create a new one for another completion.")
         return self._marker_text.pieces(token_ids, self._scanner.buffer.end)
 
@@ -132,9 +133,11 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
     may_skip = not ends_turn(header)
     while header:
         ids = prompt_ids[-size:]
-        if find_invalid_id(ids) >= 0:
-            ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
-        text = compiled.marker_text.byte_text(ids)
+        text = compiled.marker_text.known_text(ids)
+        if text is None:
+            if find_invalid_id(ids) >= 0:
+                ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
+            text = compiled.marker_text.pieces(ids).byte_text
         _, marker, prefill = text.rpartition(header)
         if marker:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
