@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers import EMBEDDED, adopt_tokenizer, load_tokenizer
+from renderers.core.native import COMPILED
 from renderers.parsing.markers import MarkerText
 from renderers.parsing.pieces import Pieces
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
@@ -69,9 +73,31 @@ def test_any_int_is_an_id_or_unknown(ids: list[int]) -> None:
     assert MARKER_TEXT.pieces(ids) == Pieces.of(expected)
 
 
-@given(st.lists(st.integers() | st.integers(0, 300), max_size=5))
-def test_the_byte_text_alone_is_that_of_the_pieces(ids: list[int]) -> None:
-    assert MARKER_TEXT.byte_text(ids) == MARKER_TEXT.pieces(ids).byte_text
+@given(st.lists(st.integers() | st.integers(0, 300) | st.booleans() | st.none(), max_size=5))
+def test_the_text_of_known_tokens_is_that_of_the_pieces(ids: list[Any]) -> None:
+    known = MARKER_TEXT.known_text(ids)
+    assert known is None or known == MARKER_TEXT.pieces(ids).byte_text
+    if all(type(number) is int for number in ids):
+        pieces = MARKER_TEXT.pieces(ids)
+        assert MARKER_TEXT.known_text(ids) in ((pieces.byte_text, None) if COMPILED else (None,))
+    else:
+        with pytest.raises(TypeError, match=r"token_ids\[[0-4]\]"):
+            MARKER_TEXT.pieces(ids)
+
+
+def test_known_tokens_have_a_text() -> None:
+    ids = TOKENIZER.encode("ab<|think|>", add_special_tokens=False)
+    MARKER_TEXT.pieces(ids)
+    assert MARKER_TEXT.known_text(ids) == (wire("ab<|think|>") if COMPILED else None)
+
+
+@given(
+    st.lists(st.sampled_from(["é", "a", "\xc3", "\xa9", UNKNOWN, *MARKER_TEXT.stops, wire("<|think|>")]), max_size=12)
+)
+def test_texts_of_any_size_are_decoded_alike(pieces: list[str]) -> None:
+    byte_text = "".join(pieces)
+    # Short texts are kept, and texts with markers of two bytes are decoded by another function.
+    assert MARKER_TEXT.decode(byte_text) == MARKER_TEXT.decode(byte_text) == MARKER_TEXT._decode_wide(byte_text)
 
 
 def test_a_custom_tokenizer_is_supported() -> None:

@@ -116,10 +116,10 @@ def test_a_filled_table_is_as_one_with_all_ids_added(texts: list[str], override:
     overrides = {override: FREE[1]}
     added = in_c(texts, overrides)
     filled = PieceTable(TokenTexts(dict(enumerate(texts)).get), overrides, lambda: ByteTexts(texts))
-    filled._tokens_until_filled = 0
+    filled._new_until_filled = 0
     for number in range(len(texts)):
         assert filled.join([number] * 3) == added.join([number] * 3)
-    assert filled._tokens_until_filled < 0 or not texts
+    assert filled._new_until_filled < 0 or not texts
     every = list(range(len(texts)))
     assert filled.join(every) == added.join(every)
 
@@ -151,7 +151,7 @@ def test_a_table_is_not_filled_beyond_its_buffers(ends: list[int], texts: bytes,
 def test_threads_can_share_a_table() -> None:
     texts = [f"{number:>{number % 40}}" for number in range(3_000)]
     table, wrong = PieceTable(TokenTexts(dict(enumerate(texts)).get), {}, lambda: ByteTexts(texts)), []
-    table._tokens_until_filled = 5_000
+    table._new_until_filled = 5_000
 
     def join(seed: int) -> None:
         for start in range(seed, 3_000, 7):

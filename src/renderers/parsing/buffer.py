@@ -66,6 +66,8 @@ class InputBuffer:
         self._occurrences: dict[str, int] = {}
         # The next token of each set of tokens that was searched for.
         self._token_occurrences: dict[frozenset[str], int] = {}
+        # The last position in the whole input that a token was searched for, and the index of that token.
+        self._known, self._known_index = -1, 0
         self.deferred: list[Pieces] = []
         """Tokens that are not searched before an awaited marker arrives."""
         self._awaited: MarkerSet
@@ -127,6 +129,7 @@ class InputBuffer:
     def _forget_occurrences(self) -> None:
         self._occurrences.clear()
         self._token_occurrences.clear()
+        self._known, self._known_index = -1, 0
 
     @property
     def is_empty(self) -> bool:
@@ -143,18 +146,18 @@ class InputBuffer:
         of them takes one pass over the input for each text, and one over the tokens for each set.
         """
         start = self.position if start is None else start
-        byte_text = self.byte_text
+        byte_text, occurrences = self.byte_text, self._occurrences
         first, first_marker = _NOWHERE, ""
         if self._marks:
             first = self._find_token(marker_set.tokens, start)
             first_marker = byte_text[first] if first < _NOWHERE else ""
         for marker in marker_set.texts:
-            position = self._occurrences.get(marker, -1)
+            position = occurrences.get(marker, -1)
             if position < start:
                 position = byte_text.find(marker, start)
                 if position < 0:
                     position = _NOWHERE
-                self._occurrences[marker] = position
+                occurrences[marker] = position
             if position < first or (position == first and len(first_marker) == 1):
                 first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
@@ -183,4 +186,16 @@ class InputBuffer:
 
     def token_at(self, position: int) -> int:
         """Return the number of the first token that begins at a position or after it."""
-        return self._first_token + bisect_left(self._starts, self._offset + position)
+        position += self._offset
+        distance = position - self._known
+        if distance:
+            starts, index = self._starts, self._known_index
+            if distance == 1 and index + 1 < len(starts) and starts[index] < position <= starts[index + 1]:
+                # After a marker that is a token.
+                index += 1
+            elif distance > 0:
+                index = bisect_left(starts, position, index)
+            else:
+                index = bisect_left(starts, position, 0, index)
+            self._known, self._known_index = position, index
+        return self._first_token + self._known_index

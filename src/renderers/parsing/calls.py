@@ -27,6 +27,7 @@ from renderers.parsing.tool_formats.base import recovered
 
 # Attributes of enum classes are slow in Python 3.11.
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
+_MARKERS = TurnLayout.MARKERS
 _BESIDE_CALLS = SPACES + "[],;"
 _NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}<>|｜]|\[[A-Z_]+\]""")
 """Whitespace, quotes, braces and parts of markers. A name with these is text that is not a name."""
@@ -91,22 +92,20 @@ class CallReader:
 
         `before` is byte text between the marker of a section and the call.
         """
-        buffer = self._buffer
+        buffer, compiled, emitter = self._buffer, self._compiled, self._emitter
+        tool_format = compiled.tool_format
+        assert tool_format is not None
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
-        padding = self._compiled.tool_format.padding if self._compiled.tool_format else ""
-        opening = self._section_opening + padding if self.section else self._emitter.trimmed
+        opening = self._section_opening + tool_format.padding if self.section else emitter.trimmed
         self._opening = opening + before + buffer.byte_text[start:end]
         if self.follows:
-            marker_text, tool_format = self._compiled.marker_text, self._compiled.tool_format
-            assert tool_format is not None
-            mark, decode = marker_text.mark, marker_text.decode
+            mark, decode = compiled.marker_text.mark, compiled.marker_text.decode
             self._progress = CallProgress(self._captured, tool_format, mark=mark, decode=decode)
-        self._emitter.read_markers_to(end)
+        emitter.read_markers_to(end)
         # A token that can end the call is not plain.
-        ends_early = self._compiled.ends_with_arguments or self._compiled.has_json_list
-        plain = None if ends_early else self._compiled.plain_in_calls
-        field = Field(self._make_delta, _CALL, "", "", (), self._captured, plain)
-        self._emitter.enter_field(field)
+        ends_early = compiled.ends_with_arguments or compiled.has_json_list
+        plain = None if ends_early else compiled.plain_in_calls
+        emitter.enter_field(_new(Field, (self._make_delta, _CALL, "", "", (), self._captured, plain)))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
         """Parse and emit the call that ends at a position, after its closing marker if it has one.
@@ -118,9 +117,9 @@ class CallReader:
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
         byte_text = "".join([part for part, _ in self._captured])
-        payload = Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas)
+        payload = _new(Payload, (byte_text, marker_text.mark, marker_text.decode, self.schemas))
         call = self._read(payload)
-        if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is TurnLayout.MARKERS:
+        if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
             several = self._read_several(payload)
             for call in several:
                 self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
@@ -155,14 +154,15 @@ class CallReader:
         tool_format = self._compiled.tool_format
         assert tool_format is not None
         call = tool_format.read(payload)
-        if call.name:
-            written, call.name = call.name, self.schemas.resolve(call.name)
-            if call.name != written:
-                recovered(call, RecoveryKind.NAME_PREFIX)
+        if not call.name or call.name in self.schemas:
+            return call
+        written, call.name = call.name, self.schemas.resolve(call.name)
+        if call.name != written:
+            recovered(call, RecoveryKind.NAME_PREFIX)
         names = self.schemas.names if tool_format.rejects_unknown_tools else None
-        if names and call.name and call.name not in names:
+        if names and call.name not in names:
             call.status = ToolCallParseStatus.UNKNOWN_TOOL
-        elif call.status is _OK and call.name and _NOT_IN_NAMES.search(call.name) and call.name not in self.schemas:
+        elif call.status is _OK and _NOT_IN_NAMES.search(call.name) and call.name not in self.schemas:
             call.status = ToolCallParseStatus.MALFORMED_STRUCTURE
         return call
 
@@ -189,8 +189,8 @@ class CallReader:
         if self.recoveries:
             call.recoveries = tuple(dict.fromkeys((*self.recoveries, *call.recoveries)))
             self.recoveries.clear()
-        self._emitter.events.append(ToolCallEnd(len(self.calls), call, start, last))
-        self.calls.append(CalledTool(call.id, call.name))
+        self._emitter.events.append(_new(ToolCallEnd, (len(self.calls), call, start, last)))
+        self.calls.append(_new(CalledTool, (call.id, call.name)))
 
     def _make_delta(self, text: str, start: int, end: int) -> ToolCallDelta:
         progress = self._progress

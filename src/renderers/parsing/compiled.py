@@ -46,12 +46,15 @@ class ScannerFields(NamedTuple):
     """Content after the marker that closes content."""
     after_calls: Field
     """Text after calls."""
+    after_unmarked_call: Field
+    """Text after a call without markers, before it is known to be text."""
 
     @classmethod
     def of(cls, grammar: Grammar, *, reasoning: Field, content: Field, keeps_text: bool) -> ScannerFields:
         """Return the fields of a grammar. `keeps_text` is True if text after calls is content."""
         padding, left = grammar.reasoning or _NO_REASONING, grammar.content.left
         trimmed = content._replace(left=SPACES)
+        after_calls = trimmed if keeps_text else _TEXT_AFTER_CALLS
         return cls(
             reasoning=reasoning,
             content=content,
@@ -61,7 +64,8 @@ class ScannerFields(NamedTuple):
             answer_start=content._replace(plain=None),
             in_response=content._replace(lead=grammar.content.lead, left=left),
             after_response=trimmed,
-            after_calls=trimmed if keeps_text else _TEXT_AFTER_CALLS,
+            after_calls=after_calls,
+            after_unmarked_call=after_calls._replace(plain=None),
         )
 
 
@@ -74,6 +78,8 @@ class CompiledGrammar:
         self.tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
         self.layout = self.tool_format.layout if self.tool_format else TurnLayout.MARKERS
         self.reasoning = grammar.reasoning or _NO_REASONING
+        self.markers = tuple(sorted(map(marker_text.mark, markers_within(grammar)), key=len, reverse=True))
+        """All markers within a turn, the longest ones first."""
         self._compile_turn()
         self._compile_calls()
         self._compile_marker_sets()

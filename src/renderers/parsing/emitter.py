@@ -82,8 +82,9 @@ class Emitter:
         self._lead = self._left = ""
 
     def enter_field(self, field: Field) -> None:
-        self._field, self._lead, self._left, self.leading = field, field.lead, field.left, ""
-        self.region = field.region or self.region
+        self._field, self.leading = field, ""
+        _, region, self._lead, self._left, *_ = field
+        self.region = region or self.region
 
     def take_events(self) -> list[ParseEvent]:
         events, self.events = self.events, []
@@ -119,8 +120,9 @@ class Emitter:
         buffer = self._buffer
         if self._markers_pending:
             self.emit_markers()
-        start, end = self._emitted_to, buffer.token_at(position)
-        self._emitted_to, buffer.position = end, position
+        start = self._emitted_to
+        self._emitted_to = end = buffer.token_at(position)
+        buffer.position = position
         return (start, end) if start >= 0 else (0, end if end > 0 else 0)
 
     def emit_markers(self) -> None:
@@ -146,15 +148,17 @@ class Emitter:
         marker at that position, to be read as well.
         """
         buffer, field = self._buffer, self._field
-        if closed is not None and end == buffer.position:
+        start = buffer.position
+        if closed is not None and end == start:
             self.trimmed = ""
             buffer.position = end + len(marker)
             self._markers_pending = True
             return
         byte_text = buffer.byte_text
-        if (self._lead or self._left) and not self._read_padding(end, is_decided=flush or closed is not None):
-            return
-        start = buffer.position
+        if self._lead or self._left:
+            if not self._read_padding(end, is_decided=flush or closed is not None):
+                return
+            start = buffer.position
         text_end = end
         if closed is not None:
             if field.ends:
@@ -168,9 +172,10 @@ class Emitter:
         if text_end > start:
             part = byte_text[start:text_end]
             text = part if part.isascii() else self._decode(part)
-            if self.region is _REASONING:
+            region = self.region
+            if region is _REASONING:
                 self.has_reasoning = True
-            elif self.region is _CONTENT_REGION:
+            elif region is _CONTENT_REGION:
                 self.has_content = True
             if field.captured is not None:
                 field.captured.append((part, text))
@@ -189,12 +194,12 @@ class Emitter:
 
         Return False if the next chunk decides about the padding. With `is_decided`, no later chunk changes the text.
         """
-        buffer = self._buffer
+        buffer, lead = self._buffer, self._lead
         byte_text, start = buffer.byte_text, buffer.position
-        if self._lead:
-            if byte_text.startswith(self._lead, start, end):
-                start += len(self._lead)
-            elif end - start < len(self._lead) and self._lead.startswith(byte_text[start:end]):
+        if lead:
+            if byte_text.startswith(lead, start, end):
+                start += len(lead)
+            elif end - start < len(lead) and lead.startswith(byte_text[start:end]):
                 if not is_decided:
                     return False
                 start = end

@@ -6,6 +6,7 @@ only then it is known where each call ends, and whether a text without markers i
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from renderers.core.completions import RecoveryKind, ToolCallParseStatus
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.call_progress import ObjectCursor
-from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar, markers_within
+from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import NO_EDGES, SPACES
 from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
@@ -31,7 +32,8 @@ _S = r"[ \t\r\n]*"
 _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
 _TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
-_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}"name"{_S}:{_S}("{_TEXT}")')
+_NAME_KEY = '"name"'
+_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{_NAME_KEY}{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
 _PARTIAL_START = lazy_pattern(
     rf'(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
@@ -40,6 +42,12 @@ _PARTIAL_START = lazy_pattern(
 _NEXT_CALL = lazy_pattern(r"[ \t\r\n,;]*(?=\{)")
 _ENDS = ("[", lazy_pattern(r"[ \t\r\n,]*\]")), ("```", lazy_pattern(r"[ \t\r\n]*```"))
 """The texts around calls within content."""
+
+
+@functools.lru_cache(maxsize=64)
+def _padding_of(markers: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for text beside calls that is not text: markers and the punctuation of a list."""
+    return re.compile(f"(?:{'|'.join([*map(re.escape, markers), _BETWEEN_CALLS])})*")
 
 
 class ListScanner(MarkerScanner):
@@ -57,8 +65,7 @@ class ListScanner(MarkerScanner):
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
-        markers = sorted(map(compiled.marker_text.mark, markers_within(compiled.grammar)), key=len, reverse=True)
-        self._is_padding = re.compile(f"(?:{'|'.join([*map(re.escape, markers), _BETWEEN_CALLS])})*").fullmatch
+        self._is_padding = _padding_of(compiled.markers).fullmatch
 
     def begin_call(self, position: int, marker: str) -> None:
         """Begin a list of calls after the marker that opens it."""
@@ -183,6 +190,10 @@ class ListScanner(MarkerScanner):
         The text from the name on is deferred until the end of the turn.
         """
         buffer, compiled = self.buffer, self.compiled
+        if final and buffer.byte_text.find(_NAME_KEY, position) < 0:
+            # No call can follow.
+            self.finds_unmarked_calls = False
+            return True
         text = buffer.byte_text[position : position + LONGEST_TAG]
         start = _CALL_START.match(text)
         if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(text):

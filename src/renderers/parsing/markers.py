@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from renderers.core.native import COMPILED
 from renderers.core.text import compile_alternation
+from renderers.core.token_ids import as_ids
 from renderers.parsing.pieces import MARKER_CHARACTERS, Pieces, PieceTable, PieceTexts
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts, from_byte_text, to_byte_text
 
+_SHORT_TEXT, _KEPT_SHORT_TEXTS = 8, 2**12
+"""The size of texts that are kept decoded, and their number. Most are markers."""
 _SPLIT_AT_MARKERS = re.compile(f"({MARKER_CHARACTERS.pattern})")
 
 
@@ -45,6 +47,12 @@ class MarkerText:
         self._texts: dict[str, str] = {UNKNOWN: ""}
         for token_id, character in characters.items():
             self._texts[character] = texts[token_id].replace(UNKNOWN, "")
+        # None if a marker takes two bytes.
+        self._byte_texts: list[tuple[bytes, bytes]] | None = None
+        if all(character <= "\xff" for character in self._texts):
+            texts_of_markers = self._texts.items()
+            self._byte_texts = [(mark.encode("latin-1"), text.encode("latin-1")) for mark, text in texts_of_markers]
+        self._decoded: dict[str, str] = {}
         self._ids = {character: token_id for token_id, character in characters.items()}
         self._characters = {
             text: characters[token_id] for text, token_id in tokenizer.added_tokens.items() if token_id in characters
@@ -83,30 +91,59 @@ class MarkerText:
         """The byte text of each id, looked up when first needed."""
         return self._piece_texts
 
-    def pieces(self, ids: list[int], first: int = 0) -> Pieces:
-        """Return the byte text of ints, from a position of the input on. One that is not a token becomes `UNKNOWN`."""
-        pieces = self._table.join(ids, first) if self._table is not None else None
-        pieces = pieces or self._piece_texts.join(ids, first)
+    def pieces(self, token_ids: list[Any], first: int = 0) -> Pieces:
+        """Return the byte text of ints, from a position of the input on. One that is not a token becomes `UNKNOWN`.
+
+        Raises:
+            TypeError: An item is not an int. Names its position.
+        """
+        pieces = self._table.join(token_ids, first) if self._table is not None else None
+        if pieces is not None:
+            return pieces
+        # All items that the table has are ids, so only other lists need a check.
+        ids = as_ids(token_ids, any_int=True)
+        pieces = self._piece_texts.join(ids, first)
         if pieces is None:
             return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in ids], first)
         return pieces
 
     def byte_text(self, ids: Sequence[int]) -> str:
-        """Return the byte text of ints without the positions in it. Takes less time for a few of them."""
-        try:
-            return "".join(map(self._piece_texts.__getitem__, array("I", ids)))
-        except OverflowError:
-            # A number that is not a token id.
-            return self.pieces(list(ids)).byte_text
+        """Return the byte text of ints without the positions in it."""
+        listed = list(ids)
+        text = self._table.text(listed) if self._table is not None else None
+        return self.pieces(listed).byte_text if text is None else text
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""
         if byte_text.isascii():
             return byte_text
+        if len(byte_text) > _SHORT_TEXT:
+            return self._decode(byte_text)
+        text = self._decoded.get(byte_text)
+        if text is None:
+            text = self._decode(byte_text)
+            if len(self._decoded) < _KEPT_SHORT_TEXTS:
+                self._decoded[byte_text] = text
+        return text
+
+    def _decode(self, byte_text: str) -> str:
+        if self._byte_texts is None:
+            return self._decode_wide(byte_text)
+        data = byte_text.encode("latin-1")
+        for mark, text in self._byte_texts:
+            if mark in data:
+                if not text:
+                    # Bytes before and after a marker do not form a character, even if the marker has no text.
+                    return "".join(map(self.decode, byte_text.split(mark.decode("latin-1"))))
+                # Faster than `bytes.replace`, which first counts the marks, byte by byte.
+                data = text.join(data.split(mark))
+        return data.decode("utf-8", "replace")
+
+    def _decode_wide(self, byte_text: str) -> str:
+        """Decode byte text with markers that take two bytes."""
         for character, text in self._texts.items():
             if character in byte_text:
                 if not text:
-                    # Bytes before and after a marker do not form a character, even if the marker has no text.
                     return "".join(map(self.decode, byte_text.split(character)))
                 byte_text = byte_text.replace(character, text)
         return from_byte_text(byte_text)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
 from renderers.core.completions import CompletionState, ParsedResponse, ParseEvent
-from renderers.core.token_ids import as_ids, find_ids, find_invalid_id
+from renderers.core.token_ids import as_ids, find_ids, find_invalid_id, list_ids
 from renderers.parsing.assembler import assemble
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.compiled import CompiledGrammar
@@ -86,14 +86,15 @@ class ResponseParser:
             TypeError: An item is not an int. Names its position in the chunk.
             ValueError: The parser is closed, and there are more tokens.
         """
-        last_ids = as_ids(token_ids, any_int=True)
+        last_ids = list_ids(token_ids, name="token_ids")
         if self._response is None or last_ids:
             self._last_events = self._scanner.close(self._pieces(last_ids))
             self._response = assemble(self._events + self._last_events, self._scanner.state)
         return self._response
 
-    def _pieces(self, token_ids: list[int]) -> Pieces:
+    def _pieces(self, token_ids: list[Any]) -> Pieces:
         if self._response is not None:
+            as_ids(token_ids, any_int=True)
             raise ValueError("this parser is closed. Create a new one for another completion.")
         return self._marker_text.pieces(token_ids, self._scanner.buffer.end)
 

@@ -6,9 +6,10 @@ import itertools
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from renderers.core.native import native
+from renderers.core.token_ids import find_invalid_id
 from renderers.tokenizer.encoding.byte_text import FREE, UNKNOWN, ByteTexts
 
 _CACHED_TEXTS = 2**18
@@ -17,8 +18,13 @@ _NARROW_MARKERS = "".join(character for character in (UNKNOWN, *FREE) if charact
 MARKER_CHARACTERS = re.compile(f"[{_NARROW_MARKERS}\u0100-{FREE[-1]}]")
 """The characters that stand for tokens in byte text, and the one for ids that are not tokens."""
 
-_TOKENS_UNTIL_FILLED = 2**17
-"""The number of tokens in inputs with new ids after which the texts of a whole vocabulary repay their time."""
+_NEW_IDS_UNTIL_FILLED = 2**15
+"""The number of new ids that take as long as the texts of a whole vocabulary."""
+_TOKENS_PER_NEW_ID = 2**8
+"""The number of tokens that are joined again in the time of a new id."""
+
+_new = tuple.__new__
+"""Creates a named tuple in half the time of its constructor."""
 
 # The entries of the table in C: see `src/native/table.h`.
 _ENTRY = 16
@@ -116,29 +122,37 @@ class PieceTable:
         self._texts, self._overrides, self._vocabulary = texts, overrides, vocabulary
         # One attribute, so that threads always see entries with their own long texts.
         self._table = bytearray(min(size, _LARGEST_TABLE) * _ENTRY), bytearray()
-        self._tokens_until_filled = _TOKENS_UNTIL_FILLED
+        self._new_until_filled = _NEW_IDS_UNTIL_FILLED
 
-    def join(self, ids: list[int], first: int = 0) -> Pieces | None:
-        """Return the pieces of some ids. None if any of them has no entry in the table.
+    def join(self, ids: list[Any], first: int = 0) -> Pieces | None:
+        """Return the pieces of some ids. None if any of them has no entry in the table, or is not an id.
 
         An id that is not in the vocabulary may have none, and neither has a marker that takes two bytes.
         """
         entries, long_texts = self._table
         joined = native.join(ids, entries, long_texts, first)
         if isinstance(joined, list):
+            if find_invalid_id(joined) >= 0:
+                return None
             self._add(joined, entries, long_texts)
+            self._count(len(joined) + len(ids) // _TOKENS_PER_NEW_ID)
             joined = native.join(ids, entries, long_texts, first)
-            self._count(len(ids))
             if isinstance(joined, list):
                 return None
         byte_text, starts, marks = joined
-        return Pieces(byte_text, array("Q", starts), marks)
+        return _new(Pieces, (byte_text, array("Q", starts), marks))
 
-    def _count(self, tokens: int) -> None:
-        """Count the tokens of inputs with new ids. Add the whole vocabulary when there were enough."""
-        if self._tokens_until_filled >= 0:
-            self._tokens_until_filled -= tokens
-            vocabulary = self._vocabulary() if self._tokens_until_filled < 0 else None
+    def text(self, ids: list[Any]) -> str | None:
+        """Return the byte text of some ids. None if any of them has no entry in the table yet, or is not an id."""
+        entries, long_texts = self._table
+        joined = native.join(ids, entries, long_texts, 0)
+        return None if isinstance(joined, list) else joined[0]
+
+    def _count(self, new_ids: int) -> None:
+        """Count new ids. Add the whole vocabulary when there were enough."""
+        if self._new_until_filled >= 0:
+            self._new_until_filled -= new_ids
+            vocabulary = self._vocabulary() if self._new_until_filled < 0 else None
             if vocabulary is not None and len(vocabulary) <= _LARGEST_TABLE:
                 self._table = self._filled(vocabulary)
 

@@ -17,6 +17,8 @@ from renderers.parsing.tool_formats.base import Payload
 from renderers.parsing.tool_formats.tags import TAG_TEXT
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
+_new = tuple.__new__
+"""Creates a named tuple in half the time of its constructor."""
 LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
 
@@ -207,7 +209,7 @@ class MarkerScanner(Scanner):
             if calls.section:
                 self._begin_section()
             elif self.closing is compiled.call_ends.get(compiled.unmarked):
-                self.begin(self._after_unmarked_call, compiled.fields.after_calls._replace(plain=None))
+                self.begin(self._after_unmarked_call, compiled.fields.after_unmarked_call)
             else:
                 self.begin_later_content(compiled.fields.after_calls)
         elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
@@ -300,7 +302,7 @@ class MarkerScanner(Scanner):
     def begin_later_content(self, field: Field) -> None:
         """Begin the text after calls or after a marker. The whitespace between it and earlier content is kept."""
         if self.emitter.has_content and field.make_event is ContentDelta:
-            field = field._replace(make_event=self._make_later_content)
+            field = _new(Field, (self._make_later_content, *field[1:]))
         self.begin_content(field)
 
     def _make_later_content(self, text: str, start: int, end: int) -> ParseEvent:
@@ -308,7 +310,7 @@ class MarkerScanner(Scanner):
         if self._padding or emitter.leading:
             text = self.compiled.marker_text.decode(self._padding + emitter.leading) + text
             self._padding = emitter.leading = ""
-        return ContentDelta(text, start, end)
+        return _new(ContentDelta, (text, start, end))
 
     def _begin_later_reasoning(self, position: int, marker: str) -> None:
         """Begin reasoning after content. A line break separates it from earlier reasoning."""

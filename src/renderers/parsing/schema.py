@@ -10,6 +10,7 @@ a type in the schema JSON is parsed as JSON. Only types are checked: this is not
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -131,28 +132,37 @@ class ToolSchemas:
     @property
     def names(self) -> Set[str] | None:
         """The names of the tools. None if there is no list of tools."""
-        return None if self._tools is None else self._roots.keys()
+        return None if self._tools is None else self._functions.keys()
 
     def __contains__(self, name: object) -> bool:
         """Return True if there is a tool of that name."""
-        return name in self._roots
+        return name in self._functions
 
     @property
-    def _roots(self) -> dict[str, Mapping[str, Any]]:
-        """The schema of the parameters of each tool, by the tool's name."""
-        if self._parsed is None:
-            self._parsed = {}
+    def _functions(self) -> dict[str, Mapping[str, Any]]:
+        """The function of each tool, with its parameters, by the tool's name."""
+        functions = self._parsed
+        if functions is None:
+            functions = self._parsed = {}
             for tool in _sequence(self._tools):
-                outer = _mapping(tool)
-                function = _mapping(outer.get("function")) or outer
+                function = tool.get("function") if type(tool) is dict else None
+                if not function or type(function) is not dict:
+                    outer = _mapping(tool)
+                    function = _mapping(outer.get("function")) or outer
                 name = function.get("name")
-                if isinstance(name, str):
-                    self._parsed.setdefault(name, _mapping(function.get("parameters")))
-        return self._parsed
+                if isinstance(name, str) and name not in functions:
+                    functions[name] = function
+        return functions
+
+    def _root(self, tool: str) -> Mapping[str, Any] | None:
+        """Return the schema of the parameters of a tool. None if the tool is unknown."""
+        functions = self._functions
+        function = functions.get(tool) or functions.get(self.resolve(tool))
+        return None if function is None else _mapping(function.get("parameters"))
 
     def properties(self, tool: str) -> Set[str]:
         """Return the names of the parameters of a tool. Empty if the tool or its parameters are unknown."""
-        return _mapping(self._roots.get(self.resolve(tool), {}).get("properties")).keys()
+        return _mapping(_mapping(self._root(tool)).get("properties")).keys()
 
     def resolve(self, name: str) -> str:
         """Return the name of the tool that a written name refers to, or the written name if there is no such tool.
@@ -162,15 +172,29 @@ class ToolSchemas:
         >>> ToolSchemas([{"name": "look"}]).resolve("functions.look:0")
         'look'
         """
-        if not self._roots or name in self._roots:
+        functions = self._functions
+        if not functions or name in functions:
             return name
         match = _WRITTEN_NAME.fullmatch(name)
-        return match[1] if match and match[1] in self._roots else name
+        return match[1] if match and match[1] in functions else name
+
+    def parameters(self, tool: str) -> Callable[[str], Schema | None]:
+        """Return a function that returns the schema of a parameter; None if the tool or its types are unknown.
+
+        >>> tools = ToolSchemas([{"name": "f", "parameters": {"properties": {"days": {"type": "integer"}}}}])
+        >>> tools.parameters("f")("days").types
+        frozenset({'integer'})
+        """
+        root = self._root(tool)
+        return _unknown if root is None else functools.partial(_member, root, root)
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
-        root = self._roots.get(tool) or self._roots.get(self.resolve(tool))
-        return None if root is None else _member(root, root, name)
+        return self.parameters(tool)(name)
+
+
+def _unknown(_: str) -> None:
+    return None
 
 
 def _member(source: Mapping[str, Any], root: Mapping[str, Any], name: str) -> Schema | None:

@@ -207,12 +207,15 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
 def name_of(value: Any) -> str | None:
     """Return the name in a JSON object that describes a call. None if it has none."""
     name = first_member(value, NAMES) if isinstance(value, dict) else None
-    return name if isinstance(name, str) and name else None
+    return name if name and isinstance(name, str) else None
 
 
 def first_member(value: dict[str, Any], keys: Sequence[str]) -> Any:
     """Return the value of the first key that is present. None if there is none."""
-    return next((value[key] for key in keys if key in value), None)
+    for key in keys:
+        if key in value:
+            return value[key]
+    return None
 
 
 def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "parameters")) -> ParsedToolCall:
@@ -366,12 +369,13 @@ def call_of_values(
     A key that occurs twice makes the call malformed, as `well_formed=False` does.
     """
     values: dict[str, Any] = {}
-    well_formed = well_formed and len({key for key, _ in pairs}) == len(pairs)
-    status = OK if well_formed else MALFORMED
+    all_fit, find_schema = True, schemas.parameters(name)
     for key, text in pairs:
-        values[key], fits = read_value(text, schemas.parameter(name, key))
-        status = status if fits or not well_formed else INVALID
-    return named_call(name, values, status)
+        values[key], fits = read_value(text, find_schema(key))
+        all_fit = all_fit and fits
+    if not well_formed or len(values) < len(pairs):
+        return named_call(name, values, MALFORMED)
+    return named_call(name, values, OK if all_fit else INVALID)
 
 
 _WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})

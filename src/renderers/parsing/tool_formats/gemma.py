@@ -162,7 +162,7 @@ def _read(payload: Payload, *, quote: str, quotes_all: bool = False) -> ParsedTo
     if brace < 0:
         return failed_call(MALFORMED, name or None)
     reader = _ArgumentReader(payload, quote, brace + 1, quotes_all=quotes_all)
-    arguments = reader.read_object(functools.partial(payload.schemas.parameter, name))
+    arguments = reader.read_object(payload.schemas.parameters(name))
     ended = not byte_text[reader.position :].strip()
     status = OK if reader.fits else INVALID
     well_formed = reader.well_formed and ended and head.startswith(_PREFIX)
