@@ -200,8 +200,9 @@ def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
         conversation_start_date="2030-01-01",
         knowledge_cutoff="2029-12",
         model_identity="You are Ada.",
+        builtin_tools=("python",),
     )
-    renderer = create_renderer(gpt_oss.tokenizer, config, chat_template_kwargs={"builtin_tools": ["python"]})
+    renderer = create_renderer(gpt_oss.tokenizer, config)
     text = renderer.trace([ASK]).text
     assert text.startswith(
         "<|start|>system<|message|>You are Ada.\nKnowledge cutoff: 2029-12\nCurrent date: 2030-01-01\n\n"
