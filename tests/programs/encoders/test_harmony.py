@@ -242,6 +242,24 @@ def test_a_turn_with_reasoning_preamble_and_call_is_parsed_rendered_and_bridged(
     assert bridge.tokens.token_ids == again
 
 
+def test_a_refusal_does_not_mention_a_template(gpt_oss: ChatRenderer) -> None:
+    prompt = gpt_oss.render_ids([ASK], add_generation_prompt=True)
+    completion = gpt_oss.tokenizer.encode("<|channel|>final<|message|>Yes<|return|>")
+    for new in (ASK, {"role": "critic", "content": "No"}):
+        refusal = gpt_oss.bridge(prompt, completion, [new])
+        assert isinstance(refusal, BridgeRefusal)
+        assert "template" not in refusal.detail
+        assert "the format" in refusal.detail
+
+
+def test_a_result_after_an_answer_is_refused(gpt_oss: ChatRenderer) -> None:
+    prompt = gpt_oss.render_ids([ASK], tools=[TOOL], add_generation_prompt=True)
+    completion = gpt_oss.tokenizer.encode("<|channel|>final<|message|>Yes<|return|>")
+    refusal = gpt_oss.bridge(prompt, completion, [{"role": "tool", "name": "get", "content": "7"}], tools=[TOOL])
+    assert isinstance(refusal, BridgeRefusal)
+    assert "the completion ends with '<|return|>' (200002), which ends a turn without calls" in refusal.detail
+
+
 def test_a_turn_after_built_in_tools_is_bridged(gpt_oss: ChatRenderer) -> None:
     arguments: Any = {"builtin_tools": ["python", "browser"]}
     prompt = gpt_oss.render_ids([ASK], add_generation_prompt=True, **arguments)
