@@ -24,7 +24,7 @@ _HEAD = """# Agreement with vLLM's parsers
 
 Written by `make parser-table`. Completions that vLLM's own tests of its tool and reasoning parsers use, with the
 reading of its parsers, are parsed by ours. Content and reasoning are compared without whitespace around them, calls
-by name and arguments. A call that ours reports as broken counts as a call or as content.
+by name and arguments, and numbers by value. A call that ours reports as broken counts as a call or as content.
 """
 
 

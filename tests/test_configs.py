@@ -67,6 +67,8 @@ def kinds_of(annotation: Any) -> set[object]:
         return set().union(*map(kinds_of, get_args(annotation)))
     if get_origin(annotation) is Literal:
         return set(get_args(annotation))
+    if get_origin(annotation) is tuple:
+        return {tuple}
     return {True, False} if annotation is bool else {annotation} - {type(None)}
 
 

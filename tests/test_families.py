@@ -176,6 +176,16 @@ def text_of(renderer: ChatRenderer, name: str, tools: list[dict[str, Any]] | Non
         return f"{type(error).__name__}: {error}"
 
 
+def test_command_a_can_reason_after_a_prompt_that_opens_its_answer(hub: object) -> None:
+    renderer = create_renderer("CohereLabs/c4ai-command-a-03-2025")
+    prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    assert renderer.tokenizer.decode(prompt[-1:]) == "<|START_RESPONSE|>"
+    text = "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Hello.<|END_RESPONSE|>"
+    completion = renderer.tokenizer.encode(text, add_special_tokens=False)
+    parsed = renderer.parse_response(completion, prompt_ids=prompt)
+    assert (parsed.reasoning_content, parsed.content) == ("Hm.", "Hello.")
+
+
 def test_gemma_4_names_results_by_the_ids_of_their_calls(hub: object) -> None:
     """Without ids, the template names each result after the last call."""
     renderer = create_renderer(load_tokenizer("google/gemma-4-31B-it"))

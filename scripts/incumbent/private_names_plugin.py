@@ -32,7 +32,13 @@ SPECIAL_TOKENS = {
 """Tokens that release 0.1 stores in attributes of its renderers."""
 
 NEW_SWITCHES = {
-    "GptOssRendererConfig": {"auto_drop_analysis", "knowledge_cutoff", "model_identity", "use_system_prompt"},
+    "GptOssRendererConfig": {
+        "auto_drop_analysis",
+        "builtin_tools",
+        "knowledge_cutoff",
+        "model_identity",
+        "use_system_prompt",
+    },
     "KimiK25RendererConfig": {"tools_ts_str"},
 }
 """Switches of configs that release 0.1 lacks. Its tests require a list of values for every switch."""

@@ -131,7 +131,7 @@ def test_text_beside_the_calls_of_a_list_is_skipped() -> None:
     text = '<tool_calls>First {"name": "a"}, then\n```json\n[{"name": "b"}]\n```</tool_calls>'
     response = read_chunks(reader, [reader.encode(text)]).response
     assert [call.name for call in response.tool_calls] == ["a", "b"]
-    assert [skipped.text.strip(" \n`") for skipped in response.skipped] == ["First", ", then\n```json\n["]
+    assert [skipped.text.strip(" \n`") for skipped in response.skipped] == ["First", "then\n```json\n["]
 
 
 def test_calls_without_markers_can_follow_reasoning() -> None:

@@ -45,6 +45,12 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("missing_closing_marker", "harmony", f"<|channel|>commentary to=functions.search<|message|>{_CITY}<|end|>"),
         ("missing_separator", "deepseek_v31", f"{_BEGIN}search{_CITY}{_END}"),
         ("incomplete_header", "harmony", f"<|channel|>commentary to=functions.search json{_CITY}<|call|>"),
+        ("incomplete_header", "harmony", f"commentary to=functions.search <|constrain|>json<|message|>{_CITY}<|call|>"),
+        ("other_syntax", "glm", f"<tool_call>{_HERMES}</tool_call>"),
+        ("other_syntax", "mistral", f"[TOOL_CALLS][{_HERMES}, {_HERMES}]"),
+        ("other_syntax", "mistral_list", f"[TOOL_CALLS]search[ARGS]{_CITY}"),
+        ("other_syntax", "gigachat", f"<|function_call|>[{_HERMES}]"),
+        ("other_syntax", "llama", '<|python_tag|>search.call(query="x")'),
         ("other_syntax", "deepseek_v31", f"{_BEGIN}function<｜tool▁sep｜>search\n```json\n{_CITY}\n```{_END}"),
         ("other_syntax", "deepseek_v3", f"{_BEGIN}search<｜tool▁sep｜>{_CITY}{_END}"),
         (
@@ -85,6 +91,12 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("untyped_value", "kimi_k3", f'{_K3}<|open|>argument key="city"<|sep|>Rome<|close|>argument<|sep|>{_K3_END}'),
         ("other_syntax", "kimi_k3", f"{_K3}{_CITY}{_K3_END}"),
         ("value_quotes", "gemma", "<|tool_call>call:get_weather{city:Rome}<tool_call|>"),
+        ("value_quotes", "gemma", '<|tool_call>call:get_weather{"city":<|"|>Rome<|"|>}<tool_call|>'),
+        (
+            "value_quotes",
+            "deepseek_v4",
+            f"<｜DSML｜tool_calls>\n{_INVOKE}</｜DSML｜invoke>\n</｜DSML｜tool_calls>".replace('"true"', '"false"'),
+        ),
         ("value_quotes", "gemma", '<|tool_call>call:get_weather{days:<|"|>3<|"|>}<tool_call|>'),
     ],
 )
@@ -105,6 +117,13 @@ def test_a_call_lists_its_differences(kind: str, key: str, text: str) -> None:
         ("missing_header", "harmony", "<|channel|>analysis<|message|>Hm<|end|>Hi", 13),
         ("missing_header", "inkling", "Hi<|end_message|>", 0),
         ("incomplete_header", "harmony", "<|channel|>final json: Hi", 11),
+        ("incomplete_header", "harmony", "final<|message|>Hi", 6),
+        (
+            "incomplete_header",
+            "harmony",
+            "<|channel|>analysis<|message|>Hm<|end|><|start|>assistantfinal<|message|>Hi",
+            29,
+        ),
         ("unknown_channel", "harmony", "<|channel|>confidence<|message|>Hi", 12),
         ("unknown_channel", "harmony", "<|start|>assistant<|message|>Hi", 11),
         (
@@ -115,6 +134,7 @@ def test_a_call_lists_its_differences(kind: str, key: str, text: str) -> None:
         ),
         ("missing_closing_marker", "inkling", "<|content_thinking|>Hm<|content_text|>Hi<|end_message|>", 3),
         ("missing_closing_marker", "kimi", f"<|tool_calls_section_begin|>{_KIMI}<|stop|>", 43),
+        ("other_syntax", "kimi", f"<|tool_calls_section_begin|>{_KIMI}<|tool_call_section_end|>", 43),
         ("missing_closing_marker", "jamba", f"<tool_calls>[{_HERMES}]<|stop|>", 57),
     ],
 )

@@ -121,3 +121,21 @@ def test_a_long_header_is_content() -> None:
     text = "a" * 3000
     assert fields(parse(INKLING, text)) == Fields(text)
     assert fields(parse(ATEM, f"{text}<|message|>b")).content.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text", "content", "skipped"),
+    [
+        (INKLING, "<|message_model|>note<|content_text|>Hi<|end_message|>", "Hi", [("note", "in a header")]),
+        (INKLING, "<|message_user|><|content_text|>Hi<|end_message|>", "", [("Hi", "a message of another role")]),
+        (ATEM, " to=user note<|message|>Hi<|eom|>", "Hi", [("to=user note", "in a header")]),
+        (ATEM, "<|start|>user to=user<|message|>Hi<|eom|>", "", [("Hi", "a message of another role")]),
+        (SOLAR, "<|begin|>assistant<|content|>Hi<|end|>", "Hi", []),
+    ],
+)
+def test_text_in_a_header_and_messages_of_other_roles_are_skipped(
+    grammar: Grammar, text: str, content: str, skipped: list[tuple[str, str]]
+) -> None:
+    parsed = parse(grammar, text)
+    assert parsed.content == content
+    assert [(one.text, one.reason) for one in parsed.skipped] == skipped

@@ -139,6 +139,35 @@ def test_a_section_with_calls_in_the_prompt_is_not_a_failed_call() -> None:
     assert [call.status for call in opened.tool_calls] == [UNCLOSED]
 
 
+WITH_VALUE_MARKUP = [key for key, tool_format in TOOL_FORMATS.items() if tool_format.value]
+
+
+def markers_of_calls(key: str) -> list[str]:
+    tool_format = TOOL_FORMATS[key]
+    return [*(tool_format.call or ()), *(tool_format.section or ())[1:]]
+
+
+@pytest.mark.parametrize("marks", [False, True])
+@pytest.mark.parametrize("key", WITH_VALUE_MARKUP)
+def test_markers_of_calls_within_a_value_are_text(key: str, marks: bool) -> None:
+    for marker in markers_of_calls(key):
+        calls = [Call("a", {"x": f"1{marker}2", "y": marker}), Call("b", {"x": "3"})]
+        parsed = read_calls(key, format_calls(key, calls), tools_for(calls), marks=marks)
+        assert parsed == [(call.name, call.arguments, OK) for call in calls], marker
+
+
+@pytest.mark.parametrize("key", WITH_VALUE_MARKUP)
+def test_a_value_that_is_not_closed_does_not_contain_the_next_call(key: str) -> None:
+    tool_format = TOOL_FORMATS[key]
+    assert tool_format.value is not None
+    calls = [Call("a", {"x": "1"}), Call("b", {"x": "3"})]
+    text = format_calls(key, calls).replace(tool_format.value[1], "", 1)
+    first, second = read_calls(key, text, tools_for(calls), marks=True)
+    assert first[0] == "a"
+    assert first[2] is MALFORMED
+    assert second == ("b", {"x": "3"}, OK)
+
+
 def hermes(body: str) -> str:
     return f"<tool_call>\n{body}\n</tool_call>"
 
@@ -381,6 +410,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<tool_call><function=search></function></tool_call>", [("search", {}, OK)]),
     ],
     "glm": [
+        (glm('{"name": "search", "arguments": {"query": "Rome"}}'), [("search", {"query": "Rome"}, OK)]),
+        (glm('{"name": "search", "arguments": {"query": '), [("search", None, INVALID)]),
         ("<tool_call>", [(None, {}, UNCLOSED)]),
         ("<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>Ro", [("search", {}, UNCLOSED)]),
         ("<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value>", [("search", {"query": "Ro"}, UNCLOSED)]),
@@ -585,6 +616,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (dsml('search">\n\n'), [("search", {}, OK)]),
     ],
     "deepseek_v4": [
+        # A flag that does not fit the schema.
+        (dsml('get_weather">' + parameter("days", STRING, "3")), [("get_weather", {"days": 3}, OK)]),
+        (dsml('get_weather">' + parameter("days", STRING, "three")), [("get_weather", {"days": "three"}, OK)]),
+        (dsml('get_weather">' + parameter("city", JSON, "Rome")), [("get_weather", {"city": "Rome"}, OK)]),
+        (dsml('get_weather">' + parameter("city", JSON, "null")), [("get_weather", {"city": None}, OK)]),
         ("<｜DSML｜tool_calls>", [(None, None, UNCLOSED)]),
         ("<｜DSML｜tool_calls>\n</｜DSML｜tool_calls>", [(None, None, MALFORMED)]),
         ('<｜DSML｜tool_calls>\n<｜DSML｜invoke name="sea', [(None, None, UNCLOSED)]),
@@ -607,7 +643,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (search(parameter("query", STRING, " Rome ")), [("search", {"query": " Rome "}, OK)]),
         (search(parameter("query", STRING, "3")), [("search", {"query": "3"}, OK)]),
         (search(parameter("a", JSON, "3"), parameter("b", JSON, " [null] ")), [("search", {"a": 3, "b": [None]}, OK)]),
-        (search(parameter("query", JSON, "Rome")), [("search", {"query": "Rome"}, INVALID)]),
+        (search(parameter("query", JSON, "Rome")), [("search", {"query": "Rome"}, OK)]),
+        (search(parameter("other", JSON, "Rome")), [("search", {"other": "Rome"}, INVALID)]),
         (search(parameter("a", JSON, "x"), "junk"), [("search", {"a": "x"}, MALFORMED)]),
         (search("junk", parameter("query", STRING, "Rome")), [("search", {"query": "Rome"}, MALFORMED)]),
         # The flag is missing or neither true nor false: the type in the schema decides.
@@ -708,6 +745,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<function=a>junk</function>", [("a", "junk", INVALID)]),
     ],
     "gigachat": [
+        ('<|function_call|>{"name": "a", "arguments": {"x": 1}} and so on<|stop|>', [("a", {"x": 1}, OK)]),
         ('<|function_call|>{"name": "a", "arguments": {"x": 1}}', [("a", {"x": 1}, OK)]),
         ('<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "a"}<|stop|>', [("a", {}, OK)]),
         ('<|function_call|>{"name": "a", "argu<|stop|>', [("a", None, INVALID)]),
@@ -783,7 +821,14 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             '[TOOL_CALLS] [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]<|stop|>',
             [("a", {}, OK), ("b", {}, OK)],
         ),
-        ('[TOOL_CALLS] [{"name": "a"}, {"name": "b"', [(None, None, UNCLOSED)]),
+        ('[TOOL_CALLS] [{"name": "a"}, {"name": "b"', [("a", {}, OK), ("b", None, UNCLOSED)]),
+        ('[TOOL_CALLS][{"name": "a", "arguments": {}}] And so on.', [("a", {}, OK)]),
+    ],
+    "mistral_list": [
+        ('[TOOL_CALLS]a[ARGS]{"x": 1}[TOOL_CALLS]b{}<|stop|>', [("a", {"x": 1}, OK), ("b", {}, OK)]),
+        ('[TOOL_CALLS]a[CALL_ID]0123456ab[ARGS]{"x": 1} and', [("a", {"x": 1}, OK)]),
+        ('[TOOL_CALLS]a[ARGS]{"x": 1', [("a", '{"x": 1', UNCLOSED)]),
+        ("[TOOL_CALLS]", [(None, {}, UNCLOSED)]),
     ],
     "hy3": [
         ("<tool_calls:opensource>", [(None, None, UNCLOSED)]),
@@ -844,6 +889,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (step3(""), [(None, None, MALFORMED)]),
     ],
     "gemma": [
+        (gemma("call:search{\"query\":*Rome*, 'days' : 3}"), [("search", {"query": "Rome", "days": 3}, OK)]),
+        (gemma('call:search{"query:*Rome*}'), [("search", {'"query': "Rome"}, OK)]),
         ("<|tool_call>", [(None, None, UNCLOSED)]),
         ('<|tool_call>call:search{query:<|"|>Rome', [("search", {"query": "Rome"}, UNCLOSED)]),
         ("<|tool_call>call:search{query:", [("search", {"query": ""}, UNCLOSED)]),
@@ -884,6 +931,9 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<start_function_call>call:get_weather{days:<escape>3", [("get_weather", {"days": 3}, UNCLOSED)]),
     ],
     "llama": [
+        ('<|python_tag|>brave_search.call(query="Rome")<|stop|>', [("brave_search", {"query": "Rome"}, OK)]),
+        ('<|python_tag|>search.call(query="Rome"); 1<|stop|>', []),
+        ('<|python_tag|>print("Rome")<|stop|>', []),
         ('{"name": "a"', []),
         ('{"name": "a"} and more', []),
         ('Look: {"name": "a"}', []),
@@ -908,6 +958,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ('{"name": "a", "parameters": {"x": 1, "x": 2}}', [("a", {"x": 2}, OK)]),
     ],
     "harmony": [
+        (
+            'commentary to=functions.search <|constrain|>json<|message|>{"query": "x"}<|call|>',
+            [("search", {"query": "x"}, OK)],
+        ),
+        ("<|start|>assistantcommentary to=functions.a<|message|>{}<|call|>", [("a", {}, OK)]),
         ("<|channel|>commentary to=functions.a <|constrain|>json", []),
         ("<|channel|>commentary to=functions.a <|constrain|>json<|message|>{", [("a", "{", UNCLOSED)]),
         (" to=functions.a<|channel|>commentary json<|message|>{}<|call|>", [("a", {}, OK)]),

@@ -133,9 +133,16 @@ def _compare(renderer: ChatRenderer, case: Case) -> Outcome:
 
 def _same(actual: AssistantTurn, expected: AssistantTurn) -> bool:
     # `True == 1` in Python, but not in JSON.
-    return actual == expected and json.dumps(actual.tool_calls, sort_keys=True) == json.dumps(
-        expected.tool_calls, sort_keys=True
-    )
+    return actual == expected and _kinds(actual.tool_calls) == _kinds(expected.tool_calls)
+
+
+def _kinds(value: Any) -> Any:
+    """Return a value with True and False replaced. Numbers with the same value are equal in JSON: `5` and `5.0`."""
+    if isinstance(value, dict):
+        return {key: _kinds(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_kinds(item) for item in value]
+    return f"bool {value}" if isinstance(value, bool) else value
 
 
 def _comparable(turn: AssistantTurn, kind: str) -> AssistantTurn:

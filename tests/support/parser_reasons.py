@@ -74,8 +74,7 @@ TAGGED_REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         key="types without a schema",
-        text="Without a schema, text that is JSON is a JSON value, as the templates write it. vLLM returns strings. "
-        "Numbers keep their form.",
+        text="Without a schema, text that is JSON is a JSON value, as the templates write it. vLLM returns strings.",
         holds=_differs_in_types,
         formats=("gemma4", "minimax_m2", "step3"),
     ),
@@ -217,8 +216,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         key="dsml flags",
-        text="The model marks each value as a string or as JSON, as quotes do in JSON. The schema of the tool does "
-        "not override the mark, and numbers keep their form: the parsed call renders to the same tokens.",
+        text="JSON with the flag of JSON is a JSON value: `null` is not the string `null`, even if the schema requires "
+        "a string.",
         holds=_differs_in_types,
         formats=("deepseek_v32",),
     ),

@@ -31,6 +31,7 @@ from renderers.core.text import compile_alternation, quote_short
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.programs.base import REJECTIONS
+from renderers.programs.encoders.piece_program import PieceProgram
 from renderers.rendering.loss_reports import LossReporter
 
 _OF_THE_TURN = (BridgeReason.HISTORY_REWRITTEN, BridgeReason.NO_STOP_TOKEN, BridgeReason.SUFFIX_VARIES)
@@ -91,6 +92,13 @@ class Extension:
 
         A proof is made with samples that depend on the kinds of the messages only, so earlier bridges do not matter.
         """
+        bridged = self._bridge_with_names()
+        if isinstance(bridged, BridgeRefusal) and isinstance(self.context.turn_format.key.program, PieceProgram):
+            # The format is defined by a program, and the model may have no template.
+            return replace(bridged, detail=bridged.detail.replace("the template", "the format"))
+        return bridged
+
+    def _bridge_with_names(self) -> Bridge | BridgeRefusal:
         bridged = self._bridge()
         if isinstance(bridged, Bridge) or bridged.reason is not BridgeReason.MESSAGE_REFUSED:
             return bridged
@@ -305,6 +313,11 @@ class Extension:
         ids = self.context.encode(text)
         return self.prior.prompt_end(len(ids)) == ids
 
+    def _ends_answers(self, stop: int) -> bool:
+        """Return True if the template ends the last turn of a conversation with a token, if that is content."""
+        trace, _ = self.context.turn_format.render_turn({"content": PROBE_CONTENT})
+        return trace is not None and trace.text.rstrip().endswith(self.context.tokenizer.decode([stop]))
+
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
         """Return the text that the turn has to be closed with; empty if it is closed."""
         prior, token_ids = self.prior, self.context.tokenizer.added_tokens
@@ -318,6 +331,9 @@ class Extension:
                 return _no_stop_token(
                     f"the completion ends with the stop token {name}, which the template never writes"
                 )
+            if stop not in ends and not prior.state.calls and self._ends_answers(stop):
+                detail = f"the completion ends with {self._name_token(stop)}, which ends a turn without calls"
+                return _no_stop_token(f"{describe_new(self.new)}: {detail}")
             before, _ = prior.around_stop
             if stop not in ends and outcome.stop in token_ids and token_ids[outcome.stop] in before[-1:]:
                 end = f"the assistant's turn ends with {outcome.stop!r}"

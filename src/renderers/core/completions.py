@@ -37,7 +37,7 @@ class RecoveryKind(enum.StrEnum):
     MISSING_HEADER = "missing_header"
     """A message has no header. It is the answer."""
     INCOMPLETE_HEADER = "incomplete_header"
-    """A header has no marker at its end. Its tokens are skipped."""
+    """A header has no marker at its end, so that its tokens are skipped, or none before its channel."""
     UNKNOWN_CHANNEL = "unknown_channel"
     """A message has no channel, or one that the format does not have. It is content."""
     OTHER_SYNTAX = "other_syntax"
@@ -63,7 +63,7 @@ class RecoveryKind(enum.StrEnum):
     UNTYPED_VALUE = "untyped_value"
     """A value without its type has that of the schema."""
     VALUE_QUOTES = "value_quotes"
-    """A string has no quotes, or another value has quotes. The schema determines its type."""
+    """A string has no quotes, or a key or another value has quotes. The schema determines the type of a value."""
 
 
 @dataclass

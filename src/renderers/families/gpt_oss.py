@@ -27,7 +27,7 @@ _GPT_OSS = Family(
     switches=(
         TemplateSwitch("reasoning_effort", ("low", "medium", "high"), "medium"),
         *unpassed(TemplateSwitch("model_identity", str, "You are ChatGPT, a large language model trained by OpenAI.")),
-        TemplateSwitch("builtin_tools", list),
+        TemplateSwitch("builtin_tools", tuple),
         TemplateSwitch("conversation_start_date", str),
         flag("use_system_prompt", True),
         TemplateSwitch("knowledge_cutoff", str),

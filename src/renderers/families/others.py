@@ -43,7 +43,8 @@ _COMMAND_A = Family(
         flag("enable_thinking", False),
     ),
     syntax="command",
-    variants=CompletionVariants(reasoning=("<|START_THINKING|>", "<|END_THINKING|>")),
+    # A generation prompt can end with the marker of content, which the model follows with reasoning.
+    variants=CompletionVariants(reasoning=("<|START_THINKING|>", "<|END_THINKING|>"), reasoning_anywhere=True),
 )
 
 _COMMAND_R = Family(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.schema import NO_SCHEMAS
-from renderers.parsing.tool_formats import Payload, ToolFormat
+from renderers.parsing.tool_formats import MarkerPair, Payload, ToolFormat
 
 _LONGEST_HEAD = 1024
 """The number of bytes in which the name and the beginning of the arguments are searched for."""
@@ -94,6 +94,26 @@ class ArgumentsEnd(ObjectCursor):
             end = super().find_in(rest)
             return None if end is None else start + end - size
         return None
+
+
+class OpenValue:
+    """Know whether a call so far ends within a value. Examines each piece once."""
+
+    __slots__ = ("_captured", "_examined", "_is_open", "_markers", "_overlap")
+
+    def __init__(self, captured: list[tuple[str, str]], markers: MarkerPair) -> None:
+        """`captured` are the pieces of the call. `markers` are those before and after a value, as byte text."""
+        self._captured, self._markers = captured, markers
+        self._examined, self._overlap, self._is_open = 0, "", False
+
+    def examine(self) -> bool:
+        """Return True if the call ends within a value."""
+        text = self._overlap + "".join([part for part, _ in self._captured[self._examined :]])
+        opened, closed = map(text.rfind, self._markers)
+        if opened >= 0 or closed >= 0:
+            self._is_open = opened > closed
+        self._examined, self._overlap = len(self._captured), text[-max(map(len, self._markers)) :]
+        return self._is_open
 
 
 class CallProgress:

@@ -16,7 +16,7 @@ from renderers.core.completions import (
 )
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
-from renderers.parsing.call_progress import CallProgress
+from renderers.parsing.call_progress import CallProgress, OpenValue
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.grammar import SPACES
@@ -42,6 +42,7 @@ class CallReader:
     _first_token: int
     _opening: str
     _captured: list[tuple[str, str]]
+    _value: OpenValue
     _progress: CallProgress | None = None
 
     def __init__(
@@ -66,10 +67,19 @@ class CallReader:
         self.section = self._buffer.token_at(position), len(self.calls)
         self._section_opening, self._section_closing = self._emitter.trimmed + opener, closer
 
+    def begin_list(self) -> None:
+        """Turn the call that has begun into a section of calls, before anything in it was read."""
+        self.section = self._first_token, len(self.calls)
+        self._section_opening, self._section_closing = self._opening, ""
+
     @property
     def has_calls_in_section(self) -> bool:
         """True if a section of calls is open, and a call is in it."""
         return self.section is not None and self.section[1] < len(self.calls)
+
+    def closes_section(self, marker: str) -> bool:
+        """Return True if a marker is the one that closes the open section. Without a section, any marker is."""
+        return self.section is None or marker == self._section_closing
 
     def end_section(self, end: int, *, closed: bool) -> None:
         """End a section of calls, if one is open. A section without calls becomes a failed call."""
@@ -96,6 +106,8 @@ class CallReader:
         tool_format = compiled.tool_format
         assert tool_format is not None
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
+        if compiled.value:
+            self._value = OpenValue(self._captured, (compiled.value, compiled.value_end))
         opening = self._section_opening + tool_format.padding if self.section else emitter.trimmed
         self._opening = opening + before + buffer.byte_text[start:end]
         if self.follows:
@@ -103,8 +115,7 @@ class CallReader:
             self._progress = CallProgress(self._captured, tool_format, mark=mark, decode=decode)
         emitter.read_markers_to(end)
         # A token that can end the call is not plain.
-        ends_early = compiled.ends_with_arguments or compiled.has_json_list
-        plain = None if ends_early else compiled.plain_in_calls
+        plain = None if compiled.has_json_list else compiled.plain_in_calls
         emitter.enter_field(_new(Field, (self._make_delta, _CALL, "", "", (), self._captured, plain)))
 
     def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
@@ -141,6 +152,11 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
+
+    @property
+    def is_in_value(self) -> bool:
+        """True if the call so far ends within a value, in formats with markup around values."""
+        return bool(self._compiled.value) and self._value.examine()
 
     def is_json(self, rest: str) -> bool:
         """Return True if the byte text of the call so far, and some text after it, is a JSON value."""

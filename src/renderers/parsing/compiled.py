@@ -111,15 +111,17 @@ class CompiledGrammar:
         """The markers that open a section of calls, and the marker that closes each."""
         self.section = mark(grammar.section[0]) if grammar.section else ""
         self.section_ends = frozenset(self.section_closers.values())
-        self.call, call_end = map(mark, grammar.call or _NO_MARKERS)
-        self.ends_with_arguments = not call_end and tool_format is not None and tool_format.ends_with_arguments
-        """True if the end of its arguments ends a call."""
+        self.call = mark(grammar.call[0]) if grammar.call else ""
+        self.names_calls = tool_format is not None and tool_format.names_calls
+        """True if a name can be in the place of a JSON list."""
+        self.list_opening = tool_format.list_opening if tool_format else None
         self.has_json_list = tool_format is not None and tool_format.json_list
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
         self.unmarked_openers = frozenset({self.unmarked, *(tool_format.within_text if tool_format else ())}) - {""}
         """The texts that a call without markers within content can begin with."""
         self.quote, self.quote_end = map(mark, (tool_format.quotes if tool_format else None) or _NO_MARKERS)
+        self.value, self.value_end = map(mark, (tool_format.value if tool_format else None) or _NO_MARKERS)
         pairs = [(mark(opener), mark(closer)) for opener, closer in call_markers(grammar)]
         self.call_closers = frozenset(closer for _, closer in pairs)
         openers = [opener for opener, _ in pairs]
@@ -168,9 +170,13 @@ class CompiledGrammar:
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
         self.quoted_markers = MarkerSet.of(*stops, self._unknown_in_calls, self.quote_end)
         """Within quotes in a call."""
+        self.value_markers = MarkerSet.of(*stops, self.value, self.value_end)
+        """After a marker of calls within a value: these decide if the marker is text of the value."""
+        self.in_value_markers = MarkerSet.of(*stops, self._unknown_in_calls, self.value_end)
+        """Within a value that is known to be closed."""
         inner = self.inner if self.layout in (TurnLayout.MESSAGES, TurnLayout.SEGMENTS) else ()
         in_calls = [marker for _, markers in self.call_ends.values() for marker in markers.markers]
-        self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, self.quote_end, *inner)
+        self._ends = MarkerSet.of(*stops, *in_calls, *self.section_ends, self.quote_end, self.value_end, *inner)
         """The markers that can end a call or the turn."""
 
     def _compile_fields(self) -> None:
@@ -205,7 +211,7 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
     reasoning = grammar.reasoning.markers if grammar.reasoning else ()
     tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
     inner = tool_format.inner if tool_format else ()
-    tags = (tool_format.unmarked or (), tool_format.quotes or ()) if tool_format else ()
+    tags = (tool_format.unmarked or (), tool_format.quotes or (), tool_format.value or ()) if tool_format else ()
     pairs = (grammar.end,), grammar.section or (), grammar.response or (), *call_markers(grammar), *tags
     return frozenset({*reasoning, *inner, *(marker for pair in pairs for marker in pair)}) - {""}
 

@@ -15,7 +15,7 @@ from renderers.parsing.emitter import Field, complete_characters_end, skipped_be
 from renderers.parsing.grammar import NO_EDGES, Edges
 from renderers.parsing.message_scanner import HEADER, LONGEST_HEADER, MessageScanner
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.tool_formats.harmony import CHANNEL, START, recipient_of
+from renderers.parsing.tool_formats.harmony import CHANNEL, CONSTRAIN, START, recipient_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
@@ -26,6 +26,11 @@ _AFTER_CALL = Field(skipped_because("after the stop token"))
 _CONTENT_CHANNELS = frozenset({"commentary", "final"})
 _CHANNEL = lazy_pattern(re.escape(CHANNEL) + r"\s*(\w+)")
 _ROLE = lazy_pattern(re.escape(START) + r"(\w+)")
+_LOST_CHANNEL = lazy_pattern(
+    rf"(?:{re.escape(START)})?\s*+(?:assistant)?\s*+(?:to=\S++\s++)?(analysis|commentary|final)\b(?:\s*+to=[^\s<]++)?"
+    rf"\s*+(?:{re.escape(CONSTRAIN)}\s*+\w++|json|code)?\s*+"
+)
+"""A header without the marker before its channel."""
 _HEADER_CONTINUATION = lazy_pattern(r"\s*+(?:assistant)?\s*+(?:to=\S++)?\s*+")
 
 
@@ -196,7 +201,8 @@ class HarmonyScanner(MessageScanner):
         opened = min(header_start[0], start) if header_start else start
         before = self.decode(buffer.byte_text[buffer.position : opened])
         # The prompt can hold the beginning of the first header.
-        if self._has_message or not _HEADER_CONTINUATION.fullmatch(before):
+        is_header = not self._has_message and _HEADER_CONTINUATION.fullmatch(before)
+        if not is_header and not (opened == start and _LOST_CHANNEL.fullmatch(before)):
             self._skip_to(opened, "between messages")
         header_begin = buffer.position
         self.emitter.read_markers_to(end)
@@ -210,6 +216,8 @@ class HarmonyScanner(MessageScanner):
         self._has_message = True
         text = self.decode(header)
         role, channels, recipient = _ROLE.match(text), _CHANNEL.findall(text), recipient_of(text)
+        if not channels and (lost := _LOST_CHANNEL.fullmatch(text)):
+            role, channels, recoveries = None, [lost[1]], (*recoveries, RecoveryKind.INCOMPLETE_HEADER)
         if role is not None and role[1] != "assistant":
             self.begin(self.in_body, _ANOTHER_ROLE)
         elif recipient == "assistant":

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from renderers.core.completions import ToolCallParseStatus
+from renderers.core.completions import RecoveryKind, ToolCallParseStatus
 from renderers.core.jsontypes import JsonObject
 from renderers.core.lazy import lazy_pattern
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
@@ -241,11 +241,12 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
             grammar = replace(fields, tools=tool_format.key, section=section, call=pair)
             calls_text = without_end(text, turns.key.special_tokens - {*(section or ()), *(pair or ())})
             response = parse_text(grammar, calls_text)
-            # Some formats read the calls of another one as well, as malformed.
+            # Some formats read the calls of another one as well, as malformed or as another syntax.
             parsed = [
                 (call.name, call.arguments)
                 for call in response.tool_calls
                 if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
+                and RecoveryKind.OTHER_SYNTAX not in call.recoveries
             ]
             # Content in a turn of calls is a part of their markers, which the format does not read.
             if parsed == expected and not response.content.strip():

@@ -14,10 +14,10 @@ from typing import Any
 from renderers.core.completions import RecoveryKind, ToolCallParseStatus
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import MarkerSet
-from renderers.parsing.call_progress import ObjectCursor
+from renderers.parsing.call_progress import ArgumentsEnd, ObjectCursor
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
-from renderers.parsing.grammar import NO_EDGES, SPACES
+from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, SPACES
 from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
@@ -62,18 +62,63 @@ class ListScanner(MarkerScanner):
     """The differences of all calls of a list from the format."""
     _object: ObjectCursor | None = None
     """The object of a call in a JSON list. None if it has ended."""
+    _arguments_end: ArgumentsEnd
+    """The end of a call with a name before its arguments."""
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
-        self._is_padding = _padding_of(compiled.markers).fullmatch
+        self._match_padding = _padding_of(compiled.markers).match
 
     def begin_call(self, position: int, marker: str) -> None:
-        """Begin a list of calls after the marker that opens it."""
+        """Begin a list of calls after the marker that opens it, or a call with a name if the format has these."""
         self.open_call(marker)
+        if self.compiled.names_calls:
+            self._list_markers = self.compiled.list_markers[marker]
+            self.calls.begin(position, position + len(marker))
+            self.current = self._in_call_or_list
+            return
         self.calls.begin_section(position, marker, self.closing[0])
         self.emitter.read_markers_to(position + len(marker))
         self._list_markers = self.compiled.list_markers[marker]
         self.begin(self._in_json_list if self.compiled.has_json_list else self._in_list, TEXT_IN_SECTION)
+
+    def _in_call_or_list(self, final: bool) -> bool:
+        """Read on after the marker of calls: a bracket or a brace begins a list, and anything else a name."""
+        buffer = self.buffer
+        position = buffer.skip_spaces(MOST_TRIMMED)
+        if position == len(buffer.byte_text) and not final:
+            return False
+        if buffer.byte_text.startswith(UNKNOWN, position):
+            self.skip_unknown_token(position)
+        elif buffer.byte_text.startswith(("[", "{"), position):
+            self.calls.begin_list()
+            self.begin(self._in_json_list, TEXT_IN_SECTION)
+        else:
+            marker_text, tool_format = self.compiled.marker_text, self.compiled.tool_format
+            assert tool_format is not None
+            mark, decode = marker_text.mark, marker_text.decode
+            self._arguments_end = ArgumentsEnd(buffer, tool_format, mark=mark, decode=decode)
+            self.current = self._in_named_call
+        return True
+
+    def _in_named_call(self, final: bool) -> bool:
+        """Read a call with a name before its arguments, which end it. Without these, it ends as any other call."""
+        buffer, markers = self.buffer, self.closing[1]
+        match = buffer.find(markers)
+        limit = match[0] if match else len(buffer.byte_text)
+        if match is None and not final:
+            limit -= markers.partial_suffix_length(buffer.byte_text, buffer.position)
+        unknown = buffer.byte_text.find(UNKNOWN, buffer.position, limit)
+        end = self._arguments_end.find(unknown if unknown >= 0 else limit)
+        if end is not None:
+            self.emitter.emit_text_to(end, closed=NO_EDGES)
+            self.calls.end(end)
+            self.begin_later_content(self.compiled.fields.after_calls)
+            return True
+        if unknown >= 0:
+            self.skip_unknown_token(unknown)
+            return True
+        return self.in_call(final)
 
     def begin_bare_calls(self, content: Field) -> None:
         self._content = content
@@ -108,7 +153,8 @@ class ListScanner(MarkerScanner):
             return self._end_list(end, marker, broken=False)
         before = buffer.byte_text[buffer.position : end].replace(UNKNOWN, "")
         if not calls.has_calls_in_section:
-            self._list_recoveries = () if "[" in before else (RecoveryKind.OTHER_SYNTAX,)
+            is_own = self.compiled.list_opening == ("[" if "[" in before else "")
+            self._list_recoveries = () if is_own else (RecoveryKind.OTHER_SYNTAX,)
         self._skip_to(end)
         self._begin_list_call(end, before=before if not calls.has_calls_in_section else "", beside=before)
         self._object = ObjectCursor(buffer)
@@ -292,8 +338,9 @@ class ListScanner(MarkerScanner):
 
     def _skip_text(self, end: int) -> None:
         buffer = self.buffer
-        if self._is_padding(buffer.byte_text, buffer.position, end):
-            self.emitter.read_markers_to(end)
-        else:
+        padding = self._match_padding(buffer.byte_text, buffer.position, end)
+        assert padding is not None
+        self.emitter.read_markers_to(padding.end())
+        if padding.end() < end:
             self.emitter.enter_field(TEXT_IN_SECTION)
             self.emitter.emit_text_to(end, closed=NO_EDGES)

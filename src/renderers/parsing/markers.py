@@ -107,11 +107,9 @@ class MarkerText:
             return Pieces.of([self._piece_texts[key] if key >= 0 else UNKNOWN for key in ids], first)
         return pieces
 
-    def byte_text(self, ids: Sequence[int]) -> str:
-        """Return the byte text of ints without the positions in it."""
-        listed = list(ids)
-        text = self._table.text(listed) if self._table is not None else None
-        return self.pieces(listed).byte_text if text is None else text
+    def known_text(self, token_ids: list[Any]) -> str | None:
+        """Return the byte text of items that are ids of known tokens. None if any of them is something else."""
+        return self._table.text(token_ids) if self._table is not None else None
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""

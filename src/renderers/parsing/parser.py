@@ -142,7 +142,10 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: Sequence[Any]) -> Pieces
                 break
             size *= _WINDOW_GROWTH
             continue
-        text = compiled.marker_text.byte_text(ids)
+        listed = list(ids)
+        text = compiled.marker_text.known_text(listed)
+        if text is None:
+            text = compiled.marker_text.pieces(listed).byte_text
         _, marker, prefill = text.rpartition(header)
         if marker:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))

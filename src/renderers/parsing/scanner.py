@@ -8,14 +8,12 @@ from typing import Any
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, RecoveryKind, ToolCallParseStatus
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.buffer import MarkerSet
-from renderers.parsing.call_progress import ArgumentsEnd
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.tool_formats.base import Payload
 from renderers.parsing.tool_formats.tags import TAG_TEXT
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
@@ -37,8 +35,6 @@ class MarkerScanner(Scanner):
     # Set by `begin_call`.
     closing: tuple[str, MarkerSet]
     """The marker that closes the call, and the markers to search for in it."""
-    _arguments_end: ArgumentsEnd
-    """The end of a call that ends with its arguments."""
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
@@ -181,6 +177,8 @@ class MarkerScanner(Scanner):
         if marker == compiled.call:
             self.begin_call(position, marker)
         elif marker in compiled.section_ends:
+            if not calls.closes_section(marker):
+                self.emitter.emit_recovery(RecoveryKind.OTHER_SYNTAX)
             calls.end_section(position + len(marker), closed=True)
             self.emitter.read_markers_to(position + len(marker))
             self.begin_later_content(compiled.fields.after_calls)
@@ -191,7 +189,8 @@ class MarkerScanner(Scanner):
             self.stop_at(marker, position)
         return True
 
-    def _in_call(self, final: bool) -> bool:
+    def in_call(self, final: bool) -> bool:
+        """Read a call up to the marker that ends it."""
         compiled, calls = self.compiled, self.calls
         closer, markers = self.closing
         position, marker = self.next_marker(markers, final)
@@ -204,6 +203,14 @@ class MarkerScanner(Scanner):
             self.current = self._in_quoted
             return True
         self.emitter.emit_text_to(position, closed=NO_EDGES)
+        if calls.is_in_value and marker not in compiled.marker_text.stops:
+            deciding = self.buffer.find(compiled.value_markers, position + len(marker))
+            if deciding is None and not final:
+                self.buffer.defer(compiled.value_markers)
+                return False
+            if deciding is not None and deciding[1] == compiled.value_end:
+                self.current = self._in_value
+                return True
         if marker == closer:
             calls.end(position + len(marker))
             if calls.section:
@@ -241,7 +248,7 @@ class MarkerScanner(Scanner):
         self.closing = self.compiled.call_ends[tag]
         self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
         self.calls.begin(position, position + len(tag), prefix=tag)
-        self.current = self._in_call
+        self.current = self.in_call
         return True
 
     def _after_unmarked_call(self, final: bool) -> bool:
@@ -259,32 +266,24 @@ class MarkerScanner(Scanner):
         self.begin_later_content(compiled.fields.after_calls)
         return True
 
-    def _in_open_call(self, final: bool) -> bool:
-        """Read a call that ends with its arguments. Without these, it ends as any other call."""
-        buffer, markers = self.buffer, self.closing[1]
-        match = buffer.find(markers)
-        partial = 0 if final else markers.partial_suffix_length(buffer.byte_text, buffer.position)
-        end = self._arguments_end.find(match[0] if match else len(buffer.byte_text) - partial)
-        if end is not None:
-            self.emitter.emit_text_to(end, closed=NO_EDGES)
-            self.calls.end(end)
-            self.begin_later_content(self.compiled.fields.after_calls)
-            return True
-        if match is not None and match[1] == UNKNOWN:
-            self.skip_unknown_token(match[0])
-            return True
-        return self._in_call(final)
-
     def _in_quoted(self, final: bool) -> bool:
         """Read a value of a call within quotes."""
-        position, marker = self.next_marker(self.compiled.quoted_markers, final)
+        return self._read_value(self.compiled.quoted_markers, self.compiled.quote_end, final)
+
+    def _in_value(self, final: bool) -> bool:
+        """Read the rest of a value that contains a marker of calls."""
+        return self._read_value(self.compiled.in_value_markers, self.compiled.value_end, final)
+
+    def _read_value(self, markers: MarkerSet, closer: str, final: bool) -> bool:
+        """Read a value of a call up to the markup that closes it."""
+        position, marker = self.next_marker(markers, final)
         if not marker:
             if final:
                 self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
-        if marker == self.compiled.quote_end:
+        if marker == closer:
             self.emitter.emit_text_to(position + len(marker), closed=None, flush=True)
-            self.current = self._in_call
+            self.current = self.in_call
         else:
             self.emitter.emit_text_to(position, closed=NO_EDGES)
             self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
@@ -345,13 +344,7 @@ class MarkerScanner(Scanner):
         """Begin a call, or several, after the marker that opens them."""
         self.open_call(marker)
         self.calls.begin(position, position + len(marker))
-        self.current = self._in_call
-        if self.compiled.ends_with_arguments:
-            marker_text, tool_format = self.compiled.marker_text, self.compiled.tool_format
-            assert tool_format is not None
-            mark, decode = marker_text.mark, marker_text.decode
-            self._arguments_end = ArgumentsEnd(self.buffer, tool_format, mark=mark, decode=decode)
-            self.current = self._in_open_call
+        self.current = self.in_call
 
     def open_call(self, marker: str) -> None:
         """Set the marker that closes the call, by the marker that opens it."""

@@ -101,6 +101,8 @@ class SegmentScanner(MessageScanner):
             self.emitter.read_markers_to(end)
             self.current = self.in_body
             return
+        if kind in (SegmentKind.REASONING, SegmentKind.CONTENT):
+            self._skip_unknown_header(header, position)
         self.emitter.read_markers_to(end)
         if kind is SegmentKind.REASONING:
             self.opened_reasoning = True
@@ -109,6 +111,13 @@ class SegmentScanner(MessageScanner):
             self.begin_body(_CONTENT)
         else:
             self.begin(self.in_body, TEXT_IN_SECTION if kind is SegmentKind.SECTION else _OTHER)
+
+    def _skip_unknown_header(self, start: int, end: int) -> None:
+        """Skip the text of a header, if the format has no such header."""
+        text = self.decode(self.buffer.byte_text[start:end]).strip()
+        if not self._segments.header.fullmatch(text) and not self._is_prompt(end):
+            self.emitter.read_markers_to(start)
+            self.emitter.emit_skipped(end, text, "in a header")
 
     def in_body(self, final: bool) -> bool:
         """Read the body of a segment, up to the marker that ends it or begins another one."""

@@ -53,8 +53,14 @@ def test_calls_and_results_have_markers() -> None:
 
 
 def test_other_roles_are_refused() -> None:
-    with pytest.raises(TemplateRefusalError, match="message 0: there is no role 'developer'"):
-        write([{"role": "developer", "content": "x"}])
+    with pytest.raises(TemplateRefusalError, match="message 0: there is no role 'critic'"):
+        write([{"role": "critic", "content": "x"}])
+
+
+def test_a_developer_message_is_a_system_message() -> None:
+    system, developer = ({"role": role, "content": "a"} for role in ("system", "developer"))
+    assert write([developer, ASK]) == write([system, ASK]) == "a<｜User｜>Hi"
+    assert write([system, developer, ASK, developer]) == write([system, system, ASK, system])
 
 
 def test_a_model_without_a_template_uses_the_program(hub: object) -> None:

@@ -200,8 +200,9 @@ def test_the_options_of_the_config_are_written(gpt_oss: ChatRenderer) -> None:
         conversation_start_date="2030-01-01",
         knowledge_cutoff="2029-12",
         model_identity="You are Ada.",
+        builtin_tools=("python",),
     )
-    renderer = create_renderer(gpt_oss.tokenizer, config, chat_template_kwargs={"builtin_tools": ["python"]})
+    renderer = create_renderer(gpt_oss.tokenizer, config)
     text = renderer.trace([ASK]).text
     assert text.startswith(
         "<|start|>system<|message|>You are Ada.\nKnowledge cutoff: 2029-12\nCurrent date: 2030-01-01\n\n"
@@ -239,6 +240,24 @@ def test_a_turn_with_reasoning_preamble_and_call_is_parsed_rendered_and_bridged(
     assert isinstance(bridge, Bridge), bridge
     again = gpt_oss.render_ids([ASK, turn, {"role": "tool", "content": "7"}], tools=[TOOL], add_generation_prompt=True)
     assert bridge.tokens.token_ids == again
+
+
+def test_a_refusal_does_not_mention_a_template(gpt_oss: ChatRenderer) -> None:
+    prompt = gpt_oss.render_ids([ASK], add_generation_prompt=True)
+    completion = gpt_oss.tokenizer.encode("<|channel|>final<|message|>Yes<|return|>")
+    for new in (ASK, {"role": "critic", "content": "No"}):
+        refusal = gpt_oss.bridge(prompt, completion, [new])
+        assert isinstance(refusal, BridgeRefusal)
+        assert "template" not in refusal.detail
+        assert "the format" in refusal.detail
+
+
+def test_a_result_after_an_answer_is_refused(gpt_oss: ChatRenderer) -> None:
+    prompt = gpt_oss.render_ids([ASK], tools=[TOOL], add_generation_prompt=True)
+    completion = gpt_oss.tokenizer.encode("<|channel|>final<|message|>Yes<|return|>")
+    refusal = gpt_oss.bridge(prompt, completion, [{"role": "tool", "name": "get", "content": "7"}], tools=[TOOL])
+    assert isinstance(refusal, BridgeRefusal)
+    assert "the completion ends with '<|return|>' (200002), which ends a turn without calls" in refusal.detail
 
 
 def test_a_turn_after_built_in_tools_is_bridged(gpt_oss: ChatRenderer) -> None:

@@ -21,4 +21,7 @@ class GptOssRendererConfig(BaseRendererConfig, family="gpt-oss"):
     use_system_prompt: bool = option(True, "False omits the default system message.")
     knowledge_cutoff: str | None = option(None, "The knowledge cutoff in the system message, verbatim.")
     model_identity: str | None = option(None, "The first sentence of the system message.")
+    builtin_tools: tuple[Literal["browser", "python"], ...] | None = option(
+        None, "The built-in tools that the system message describes."
+    )
     auto_drop_analysis: bool = option(True, "False keeps the reasoning of all turns.")

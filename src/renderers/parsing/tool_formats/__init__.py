@@ -22,7 +22,6 @@ from renderers.parsing.tool_formats.json_lists import (
     COMMAND_R,
     GRANITE,
     JAMBA,
-    MISTRAL_LIST,
     PHI_4_MINI,
     XLAM,
 )
@@ -32,7 +31,7 @@ from renderers.parsing.tool_formats.llama import LLAMA
 from renderers.parsing.tool_formats.minicpm import MINICPM
 from renderers.parsing.tool_formats.minimax import MINIMAX
 from renderers.parsing.tool_formats.minimax_m3 import MINIMAX_M3
-from renderers.parsing.tool_formats.mistral import MISTRAL
+from renderers.parsing.tool_formats.mistral import MISTRAL, MISTRAL_LIST
 from renderers.parsing.tool_formats.pythonic import LFM_2, OLMO, PYTHONIC
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML, SEED_XML
 from renderers.parsing.tool_formats.solar import SOLAR

@@ -72,7 +72,14 @@ ATEM = ToolFormat(
     call=None,
     inner=(_START, _MESSAGE, _END),
     layout=TurnLayout.SEGMENTS,
-    segments=Segments(starts=(_START,), bodies=(_MESSAGE,), ends=(_END,), kind_of=_kind_of, separator="\n"),
+    segments=Segments(
+        starts=(_START,),
+        bodies=(_MESSAGE,),
+        ends=(_END,),
+        kind_of=_kind_of,
+        header=re.compile(r"(?:assistant)?\s*+(?:to=\S++)?"),
+        separator="\n",
+    ),
     read=_read,
     read_head=_read_head,
 )

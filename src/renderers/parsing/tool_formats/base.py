@@ -121,6 +121,8 @@ class Segments:
     """The markers that end a segment. A stop token does too."""
     kind_of: Callable[[str, str], SegmentKind]
     """Return the field of a segment, by its header and the marker after it."""
+    header: re.Pattern[str] = re.compile("")
+    """The texts that headers of reasoning and content can have. Other text in such a header is skipped."""
     reasoning_end: str = ""
     """The marker that ends a segment of reasoning, but not the turn, even if it is a stop token."""
     separator: str = ""
@@ -152,6 +154,9 @@ class ToolFormat:
     names a tool of the prompt."""
     quotes: MarkerPair | None = None
     """Markup around a value, within which no marker counts."""
+    value: MarkerPair | None = None
+    """The beginning of the markup before a value, and the markup after it. A marker of calls within a value is text,
+    if the value is closed before another one begins."""
     inner: tuple[str, ...] = ()
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
@@ -171,8 +176,10 @@ class ToolFormat:
     """The arguments are one JSON object, so a stream can emit their text."""
     json_list: bool = False
     """The calls between two markers are the objects of a JSON list (layout `LISTS`). A stream emits them one by one."""
-    ends_with_arguments: bool = False
-    """A call without a closing marker ends with its arguments, if these are a JSON object after the name."""
+    list_opening: str | None = "["
+    """The text before the objects of a JSON list: a bracket, or nothing. None if the format has names instead."""
+    names_calls: bool = False
+    """A name can be in the place of a JSON list. Its call ends with its arguments, if these are a JSON object."""
     assumes_prompt: bool = False
     """Without a prompt, a completion is assumed to follow the generation prompt."""
     read: Callable[[Payload], ParsedToolCall]

@@ -36,6 +36,7 @@ def _read_head(payload: Payload) -> CallHead:
 DOTS = ToolFormat(
     key="dots",
     call=("<dots_function_call>", "</dots_function_call>"),
+    value=_TAGS.value,
     ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,

@@ -10,7 +10,8 @@
 A value with `string="true"` is text without quotes, any other value is JSON. V3.2 names the section `function_calls`,
 V4 names it `tool_calls`. V4.1 writes a space before each name, and names the section ` calls`.
 
-Models leave out the flag, closing tags, or the name of the section. They also write all arguments as one parameter
+Models write values with the flag of another type: the value has the type of the schema, if its text fits only that.
+They also leave out the flag, closing tags, or the name of the section, and write all arguments as one parameter
 with the name `arguments` or `input`. A value without a flag has the type in the schema of the tool. If that is not
 known, and if a parameter has no closing tag, the status is `MALFORMED_STRUCTURE`.
 """
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.lenient_json import JsonError, read_json
-from renderers.parsing.schema import read_value
+from renderers.parsing.schema import Schema, read_value
 from renderers.parsing.tool_formats.base import (
     INVALID,
     MALFORMED,
@@ -77,17 +78,16 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
     for byte_key, flag, byte_value, _ in parameters:
         key, text = payload.decode(byte_key), payload.decode(byte_value)
         well_formed = well_formed and key not in values
-        if flag == "true":
-            values[key] = text
-        elif flag == "false":
-            values[key], is_json = _json_or_text(text)
-            status = status if is_json else INVALID
+        schema = payload.schemas.parameter(name, key)
+        if flag in _READERS:
+            values[key], fits, recovery = _READERS[flag](text, schema)
         else:
-            schema = payload.schemas.parameter(name, key)
             values[key], fits = read_value(text, schema)
-            status = status if fits else INVALID
             well_formed = well_formed and schema is not None
-            recoveries = (RecoveryKind.UNTYPED_VALUE,)
+            recovery = RecoveryKind.UNTYPED_VALUE
+        status = status if fits else INVALID
+        if recovery is not None and recovery not in recoveries:
+            recoveries += (recovery,)
     return unwrapped(named_call(name, values, status if well_formed else MALFORMED, recoveries), payload.schemas)
 
 
@@ -114,12 +114,35 @@ def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterato
             yield _Parameter(key[1], key[2], byte_text[key.end() : closing], well_formed=not after.strip())
 
 
-def _json_or_text(text: str) -> tuple[Any, bool]:
-    """Return the value of a JSON text and True, or the text and False."""
+class _Value(NamedTuple):
+    """A value, whether it fits its flag or the schema, and its difference from the format."""
+
+    value: Any
+    fits: bool = True
+    recovery: RecoveryKind | None = None
+
+
+def _read_string(text: str, schema: Schema | None) -> _Value:
+    """Read a value with the flag of strings. It is another value if the schema allows no string, and if it fits."""
+    if schema is not None and "string" not in schema.types:
+        value, fits = read_value(text, schema)
+        if fits:
+            return _Value(value, recovery=RecoveryKind.VALUE_QUOTES)
+    return _Value(text)
+
+
+def _read_json(text: str, schema: Schema | None) -> _Value:
+    """Read a value with the flag of JSON. Text that is not JSON is a string if the schema allows one."""
     try:
-        return read_json(text), True
+        return _Value(read_json(text))
     except JsonError:
-        return text, False
+        if schema is not None and "string" in schema.types:
+            return _Value(text, recovery=RecoveryKind.VALUE_QUOTES)
+        return _Value(text, fits=False)
+
+
+_READERS = {"true": _read_string, "false": _read_json}
+"""The functions that read a value, by its flag."""
 
 
 def _read_head(payload: Payload) -> CallHead:
@@ -128,18 +151,20 @@ def _read_head(payload: Payload) -> CallHead:
 
 
 def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space: str = "") -> ToolFormat:
+    value = f'<{_DSML}{space}parameter name="', f"</{_DSML}{space}parameter>"
     return ToolFormat(
         key=key,
         section=_pair(section),
         other_sections=tuple(map(_pair, other_sections)),
         call=(f'<{_DSML}{space}invoke name="', f"</{_DSML}{space}invoke>"),
+        value=value,
         inner=(_DSML,),
         padding="\n",
         ends_reasoning=True,
         separates_calls=True,
         keeps_text=True,
         assumes_prompt=True,
-        read=functools.partial(_read, opener=f'<{_DSML}{space}parameter name="', closer=f"</{_DSML}{space}parameter>"),
+        read=functools.partial(_read, opener=value[0], closer=value[1]),
         read_head=_read_head,
     )
 

@@ -31,6 +31,8 @@ from renderers.parsing.tool_formats.base import (
 _PREFIX = "call:"
 _SPACE = lazy_pattern(r"[ \t\n\r]*")
 _BARE = lazy_pattern(r"[^,}\]]*")
+_QUOTED_KEY = lazy_pattern(r"""("[^"\n]*"|'[^'\n]*')[ \t\n\r]*:""")
+"""A key in the quotes of JSON or Python, which the format does not write."""
 
 FindSchema = Callable[[str], Schema | None]
 """Return the schema of a member of an object. None if its types are unknown."""
@@ -49,7 +51,7 @@ class _ArgumentReader:
         self.fits = True
         """False if a value does not have the type that the schema requires, or is text without quotes."""
         self.requoted = False
-        """True if a string has no quotes, or if another value has quotes that the format does not write."""
+        """True if a string has no quotes, or if a key or another value has quotes that the format does not write."""
 
     def read_object(self, find_schema: FindSchema, depth: int = 1) -> dict[str, Any]:
         """Read the members of an object after its brace, and the brace that closes it."""
@@ -128,6 +130,9 @@ class _ArgumentReader:
         if self._skip(self._quote):
             key = self._read_quoted()
             colon = self.position if self._skip(":") else -1
+        elif quoted := _QUOTED_KEY.match(self._text, self.position):
+            key, self.position, colon = self._decode(quoted[1][1:-1]), quoted.end(), quoted.end()
+            self.requoted = True
         else:
             colon = self._text.find(":", self.position)
             key = self._decode(self._text[self.position : colon]).strip()

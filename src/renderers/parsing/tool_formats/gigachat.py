@@ -1,4 +1,4 @@
-"""Calls of GigaChat 3: a JSON object after a marker, up to the end of the turn.
+"""Calls of GigaChat 3: a JSON object after a marker.
 
     <|function_call|>{"name": "get_weather", "arguments": {"city": "Rome"}}
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from renderers.parsing.tool_formats.hermes import HERMES
+from renderers.parsing.tool_formats.json_lists import JAMBA
 
 GIGACHAT = dataclasses.replace(
-    HERMES,
+    JAMBA,
     key="gigachat",
     call=("<|function_call|>", ""),
     variants=(("<|message_sep|>\n\nfunction call<|role_sep|>\n", ""),),
-    ends_reasoning=False,
+    list_opening="",
 )

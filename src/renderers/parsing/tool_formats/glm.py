@@ -13,15 +13,24 @@ are JSON. Hy3 has a marker after the name, and markers around all calls of a tur
     <arg_value>Rome</arg_value>
     </tool_call></tool_calls>
 
-All markers of the open weights of Hy3 end with `:opensource`, as in `<tool_calls:opensource>`.
+All markers of the open weights of Hy3 end with `:opensource`, as in `<tool_calls:opensource>`. Models also write a JSON
+object with a name and arguments between the markers of a call.
 """
 
 from __future__ import annotations
 
 import functools
 
-from renderers.core.completions import ParsedToolCall
-from renderers.parsing.tool_formats.base import CallHead, MarkerPair, Payload, ToolFormat, call_of_values
+from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.parsing.tool_formats.base import (
+    CallHead,
+    MarkerPair,
+    Payload,
+    ToolFormat,
+    call_of_values,
+    read_json_call,
+    recovered,
+)
 
 
 def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
@@ -32,6 +41,8 @@ def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
     if separators:
         byte_name, _, after_name = byte_name.partition(separators[0])
     name = payload.decode(byte_name).strip()
+    if name.startswith("{") and not parts:
+        return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
     pairs: list[tuple[str, str]] = []
     well_formed = not after_name.strip()
     for part in parts:
@@ -69,6 +80,7 @@ def _hy3(key: str, suffix: str) -> ToolFormat:
         key=key,
         section=_pair("tool_calls", suffix),
         call=_pair("tool_call", suffix),
+        value=_pair("arg_value", suffix),
         inner=inner,
         separates_calls=True,
         ends_reasoning=True,
@@ -81,6 +93,7 @@ def _hy3(key: str, suffix: str) -> ToolFormat:
 GLM = ToolFormat(
     key="glm",
     call=_pair("tool_call"),
+    value=_pair("arg_value"),
     inner=_inner(),
     separates_calls=True,
     ends_reasoning=True,

@@ -23,6 +23,7 @@ from renderers.parsing.tool_formats.base import (
 )
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
+CONSTRAIN = "<|constrain|>"
 _RECIPIENT = lazy_pattern(r"to=([^\s<]*)")
 _FUNCTIONS, _PYTHON, _BROWSER = "functions.", "python", "browser."
 
@@ -53,7 +54,7 @@ def _read_head(payload: Payload) -> CallHead:
     return CallHead() if header is None else CallHead(recipient_of(header) or None, start, start)
 
 
-_INNER = START, CHANNEL, "<|constrain|>", MESSAGE, END, CALL_END
+_INNER = START, CHANNEL, CONSTRAIN, MESSAGE, END, CALL_END
 HARMONY = ToolFormat(
     key="harmony",
     call=None,

@@ -28,11 +28,15 @@ from renderers.parsing.tool_formats.base import (
 START, END, STOP = "<|message_model|>", "<|end_message|>", "<|content_model_end_sampling|>"
 TEXT, THINKING, CALL = "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>"
 _BODIES = TEXT, THINKING, CALL, "<|content_invoke_tool_text|>", "<|content_tool_error|>"
+_OTHER_ROLE = "<|message_"
+"""The beginning of the tokens of other roles. A header does not contain that of the model."""
 _ARGUMENTS = ("args", "arguments")
 _NAME = lazy_pattern(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,\s*"args"\s*:)?', re.DOTALL)
 
 
-def _kind_of(header: str, marker: str) -> SegmentKind:  # noqa: ARG001
+def _kind_of(header: str, marker: str) -> SegmentKind:
+    if _OTHER_ROLE in header:
+        return SegmentKind.OTHER
     if marker == CALL:
         return SegmentKind.CALL
     return SegmentKind.REASONING if marker == THINKING else SegmentKind.CONTENT

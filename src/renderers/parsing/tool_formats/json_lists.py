@@ -1,9 +1,5 @@
 """Calls as a JSON list, between two markers or after one.
 
-    [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Rome"}, "id": "a1b2c3d4e"}]
-
-Used by Mistral up to its tokenizer v7. Others write the same list:
-
     <|START_ACTION|>[{"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Rome"}}]<|END_ACTION|>
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Rome"}}]
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Rome"}}]</tool_calls>
@@ -99,7 +95,6 @@ JAMBA = ToolFormat(
     read_head=read_json_head,
     json_list=True,
 )
-MISTRAL_LIST = dataclasses.replace(JAMBA, key="mistral_list", call=("[TOOL_CALLS]", ""))
 COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<|END_ACTION|>"))
 COMMAND_R = dataclasses.replace(JAMBA, key="command_r", call=("Action:\n```json\n", "```"))
 GRANITE = dataclasses.replace(JAMBA, key="granite", call=("<|tool_call|>", ""), variants=(("<tool_call>", ""),))

@@ -3,7 +3,10 @@
     {"name": "get_weather", "parameters": {"city": "Rome"}}
 
 Used by Llama 3.1 to 3.3. Their templates write one call. Models also write several with semicolons or
-line breaks between them, a token before the call that announces code, and `arguments` for `parameters`.
+line breaks between them, a token before the call that announces code, and `arguments` for `parameters`. After that
+token, a call can be in the syntax of Python, as for the built-in tools of Llama 3.1:
+
+    <|python_tag|>brave_search.call(query="Rome")
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, is_shallow, read_json_prefix
+from renderers.parsing.python_calls import PythonError, read_call
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats.base import (
+    OK,
     FoundCalls,
     Payload,
     ToolFormat,
@@ -21,13 +26,16 @@ from renderers.parsing.tool_formats.base import (
     broken_call,
     call_of,
     name_of,
+    named_call,
     read_json_head,
 )
 
 PYTHON_TAG = "<|python_tag|>"
+_PYTHON_METHOD = ".call"
 _ARGUMENTS = ("parameters", "arguments")
 # In byte text any other whitespace is a part of a character.
 _SPACE = r"[ \t\n\r]*"
+_PYTHON_CALL = re.compile(r"[\w-]+\.call\(")
 _BEFORE, _BETWEEN, _END = map(re.compile, (_SPACE, f"{_SPACE}[;\n]{_SPACE}", rf"{_SPACE}\Z"))
 
 
@@ -48,11 +56,13 @@ def find_calls(payload: Payload) -> FoundCalls | None:
     """
     byte_text, spans = payload.byte_text, list[tuple[int, int]]()
     tag = payload.mark(PYTHON_TAG)
-    shallow = is_shallow(byte_text)
     separator = _BEFORE.match(byte_text)
     tagged = separator is not None and byte_text.startswith(tag, separator.end())
     if separator and tagged:
         separator = _BEFORE.match(byte_text, separator.end() + len(tag))
+        if separator and _PYTHON_CALL.match(byte_text, separator.end()):
+            return _find_python_call(byte_text, separator.end())
+    shallow = is_shallow(byte_text)
     while separator:
         start = separator.end()
         try:
@@ -72,8 +82,21 @@ def find_calls(payload: Payload) -> FoundCalls | None:
     return None
 
 
+def _find_python_call(byte_text: str, start: int) -> FoundCalls | None:
+    """Return the call in the syntax of Python that makes up the rest of a turn. None if the rest is anything else."""
+    try:
+        _, _, end = read_call(byte_text, start)
+    except PythonError:
+        return None
+    return FoundCalls([(start, end)], recoveries=(RecoveryKind.OTHER_SYNTAX,)) if _END.match(byte_text, end) else None
+
+
 def _read(payload: Payload) -> ParsedToolCall:
-    return _parse(payload.text())
+    text = payload.text()
+    if not _PYTHON_CALL.match(text):
+        return _parse(text)
+    name, arguments, _ = read_call(text)
+    return named_call(name.removesuffix(_PYTHON_METHOD), arguments, OK)
 
 
 LLAMA = ToolFormat(

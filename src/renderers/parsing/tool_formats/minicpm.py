@@ -31,6 +31,7 @@ MINICPM = ToolFormat(
     call=('<function name="', "</function>"),
     variants=(('<functionname="', "</function>"),),
     quotes=_QUOTES,
+    value=_TAGS.value,
     ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,

@@ -21,6 +21,7 @@ MINIMAX = ToolFormat(
     key="minimax",
     section=("<minimax:tool_call>", "</minimax:tool_call>"),
     call=('<invoke name="', "</invoke>"),
+    value=_TAGS.value,
     ends_reasoning=True,
     rejects_unknown_tools=True,
     read=functools.partial(read_tagged, tags=_TAGS),

@@ -26,6 +26,7 @@ QWEN_XML = ToolFormat(
     key="qwen_xml",
     call=("<tool_call>", "</tool_call>"),
     unmarked=("<function=", "</function>"),
+    value=_TAGS.value,
     separates_calls=True,
     ends_reasoning=True,
     read=functools.partial(read_tagged, tags=_TAGS._replace(padding="\n")),

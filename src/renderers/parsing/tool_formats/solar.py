@@ -9,6 +9,8 @@ without the line breaks. Used by Solar Open. Messages with `<|think|>` are reaso
 
 from __future__ import annotations
 
+import re
+
 from renderers.core.completions import ParsedToolCall
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
@@ -62,6 +64,7 @@ SOLAR = ToolFormat(
         ends=(_END, _CALLS_END, _CALL_END),
         reasoning_end=_END,
         kind_of=_kind_of,
+        header=re.compile("(?:assistant)?"),
         separator="\n",
     ),
     json_arguments=True,

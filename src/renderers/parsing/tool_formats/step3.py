@@ -32,6 +32,7 @@ STEP_3 = ToolFormat(
     key="step3",
     section=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
     call=("<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
+    value=_TAGS.value,
     inner=(_SEPARATOR,),
     ends_reasoning=True,
     keeps_text=True,

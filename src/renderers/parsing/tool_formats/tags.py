@@ -42,6 +42,11 @@ class Tags(NamedTuple):
     quotes: MarkerPair | None = None
     """Optional markup around a value that contains other markup."""
 
+    @property
+    def value(self) -> MarkerPair:
+        """The beginning of the markup before a value, and the markup after it."""
+        return self.open, self.close
+
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
         function, key_open, key_end, close, end, padding, unnamed, quotes = self

@@ -3,8 +3,9 @@
     <｜begin▁of▁sentence｜>{system}<｜User｜>{content}<｜Assistant｜>{content}<｜end▁of▁sentence｜>
     <｜Assistant｜><think>\\n
 
-The first system messages are joined by blank lines, and later ones are written as user messages. The history has no
-reasoning: content is the text after the last `</think>`. The format has no place for tools.
+The first system messages are joined by blank lines, and later ones are written as user messages. Developer messages
+are system messages. The history has no reasoning: content is the text after the last `</think>`. The format has no
+place for tools.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CALL, _CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 _SEPARATOR = "<｜tool▁sep｜>"
 _RESULTS, _RESULTS_END = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
 _RESULT, _RESULT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
-_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 
 class DeepSeekR1Program(PieceProgram):
@@ -54,9 +55,9 @@ def _write(messages: Sequence[JsonObject]) -> Iterator[Piece]:
     leads = True
     for index, message in enumerate(messages):
         previous, role, following = roles[index : index + 3]
-        leads = leads and role == "system"
+        leads = leads and role in ("system", "developer")
         match role:
-            case "system" | "user":
+            case "system" | "developer" | "user":
                 yield Piece(("\n\n" if index else "") if leads else USER, index)
                 yield from content_pieces(message, index)
             case "assistant":
