@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from tokenizers import AddedToken, Encoding, Tokenizer
 
@@ -170,6 +170,8 @@ class Vocab:
     """The texts of all added tokens, special or not, except runs of spaces and newlines."""
     isolates_reserved = lazy[bool](lambda self: self.reserved_texts <= self.isolating_texts)
     """True if all of these isolate."""
+    gives_offsets: ClassVar[bool] = True
+    """True: the places of all tokens are known."""
 
     @lazy
     def control_texts(self) -> frozenset[str]:
