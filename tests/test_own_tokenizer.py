@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from renderers import Bridge, ChatRenderer, LoadedTokenizer, create_renderer, load_tokenizer
+from renderers import EXAMPLE_MODEL, Bridge, ChatRenderer, LoadedTokenizer, create_renderer, load_tokenizer
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import MissingTokenWarning, TemplateError
 from tests.support.conversations import assistant, call, system, tool, user
@@ -53,6 +54,13 @@ class Smallest:
         return self.unk_token_id if number is None else number
 
 
+class WithOffsets(Smallest):
+    """A tokenizer object that returns offsets when it is called."""
+
+    def __call__(self, text: str, **options: Any) -> Any:
+        return self._tokenizer(text, **options)
+
+
 class WithoutSpecialTokens(Smallest):
     """A tokenizer object that never adds special tokens, so that BOS has to be found in the vocabulary."""
 
@@ -89,7 +97,7 @@ def _columns(tokens: RenderedTokens) -> Any:
         "ids": tokens.token_ids,
         "indices": tokens.message_indices,
         "sampled": tokens.sampled_mask,
-        "content": tokens.is_content,
+        "content": tokens.content_token_spans_by_role(),
         "runs": tokens.runs,
     }
 
@@ -108,6 +116,24 @@ def assert_alike(own: ChatRenderer, wrapped: ChatRenderer) -> None:
 def test_the_smallest_object_gives_the_results_of_the_models_own_tokenizer(hub: Path, name: str) -> None:
     tokenizer = load_tokenizer(name)
     assert_alike(create_renderer(tokenizer), create_renderer(Smallest(tokenizer)))
+
+
+def test_is_content_is_empty_without_offsets_and_the_runs_are_complete() -> None:
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    own, wrapped = (create_renderer(each).render(CHATS[0][0]) for each in (tokenizer, Smallest(tokenizer)))
+    assert any(own.is_content)
+    for tokens in (wrapped, pickle.loads(pickle.dumps(wrapped))):
+        assert tokens.is_content == []
+        assert tokens.runs == own.runs
+        assert tokens.sampled_mask == own.sampled_mask
+        assert tokens.content_mask_for_roles(["user"]) == own.content_mask_for_roles(["user"])
+        assert tokens.arrays().is_content.tolist() == own.is_content
+
+
+def test_is_content_is_listed_if_the_object_returns_offsets() -> None:
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    own, wrapped = (create_renderer(each).render(CHATS[0][0]) for each in (tokenizer, WithOffsets(tokenizer)))
+    assert wrapped.is_content == own.is_content
 
 
 @pytest.mark.parametrize(

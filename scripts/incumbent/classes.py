@@ -17,18 +17,13 @@ class FailureClass:
 
 CLASSES: tuple[FailureClass, ...] = (
     FailureClass(
-        name="custom tokenizers without offsets",
-        reason="The tests expect an empty `is_content`. Here attribution is complete without offsets.",
-        tests=(r"^tests/test_offsetless_tokenizers\.py::",),
-        message=r"== \[\]$",
-    ),
-    FailureClass(
         name="gpt-oss",
         reason=(
             "The tests compare with their own conversion to Harmony messages: it opens the channel `analysis` in the "
             "generation prompt, writes calls without `<\\|constrain\\|>json` and text beside calls in `final`, moves "
-            "system messages, drops the reasoning of the last turn, and uses the current date. Here the ids are those "
-            "of OpenAI's encoder for the messages as they are, and the date is an argument."
+            "system messages, drops the reasoning of the last turn, and writes a developer message for an empty system "
+            "message. Here the prompt is that of OpenAI's encoder, calls and text beside them are as in its "
+            "documentation of the format, and no reasoning of the last turn is lost."
         ),
         tests=(r"gpt-oss", r"::test_harmony_"),
     ),

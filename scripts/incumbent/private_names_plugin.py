@@ -2,12 +2,15 @@
 
     pytest -p private_names_plugin
 
-Each name stands for a helper of this package.
+Each name stands for a helper of this package. The tests compare the default date of gpt-oss with the current one, and
+here it is always the same, so they get a clock that shows this date.
 """
 
 from __future__ import annotations
 
+import datetime
 import importlib
+import sys
 from typing import Any
 
 import renderers.base
@@ -15,6 +18,7 @@ import renderers.configs
 import renderers.parsing
 from renderers.compat.segments import attribute_text_segments
 from renderers.configs import BaseRendererConfig
+from renderers.core.options import DEFAULT_DATE
 from renderers.core.tokens import MultiModalData
 from renderers.programs.typescript_tools import declare_tools
 from renderers.renderer import ChatRenderer
@@ -42,6 +46,21 @@ NEW_SWITCHES = {
     "KimiK25RendererConfig": {"tools_ts_str"},
 }
 """Switches of configs that release 0.1 lacks. Its tests require a list of values for every switch."""
+
+
+class FixedClock(datetime.datetime):
+    """A clock that always shows the default date of this package."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+        return DEFAULT_DATE.astimezone(tz) if tz else DEFAULT_DATE
+
+
+def pytest_collection_finish() -> None:
+    """Replace the clock of the module that renders with OpenAI's encoder."""
+    for name, module in list(sys.modules.items()):
+        if name.rpartition(".")[2] == "reference_rendering":
+            set_names(module, datetime=FixedClock)
 
 
 def config_class(name: str) -> type:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from renderers.client import _max_prompt_len_cache
+from renderers.client import _max_prompt_len_cache, openai_client
 from renderers.client import context_length as context_length_module
 from renderers.client.context_length import context_lengths, find_context_length, look_up_context_length
+from renderers.client.engines.vllm import VllmEngine
 
 
 def test_callers_at_the_same_time_share_a_lookup() -> None:
@@ -28,6 +29,20 @@ def test_callers_at_the_same_time_share_a_lookup() -> None:
     assert asyncio.run(look_up_context_length("http://a", "m", get_models)) == 9
     assert calls == 1
     assert _max_prompt_len_cache == {("http://a", "m"): 9}
+
+
+def test_a_lookup_with_an_openai_client_does_not_wait_for_its_timeout(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Client:
+        base_url = "http://a/v1/"
+
+        async def get(self, path: str, *, cast_to: Any) -> Any:
+            await asyncio.sleep(3600)
+
+    monkeypatch.setattr(openai_client, "MODELS_TIMEOUT", 0.01)
+    assert asyncio.run(openai_client.OpenAISampler(Client(), VllmEngine()).context_length("m")) is None
+    assert "TimeoutError" in caplog.text
 
 
 def test_a_caller_that_is_cancelled_does_not_cancel_the_others() -> None:

@@ -42,3 +42,7 @@ def test_the_length_of_messages_is_that_of_their_texts() -> None:
     assert is_long_text([half, half])
     assert not is_long_text(iter([half, half]))
     assert not is_long_text([{"role": "user", "content": None}, object()])
+    part = {"type": "text", "text": "x" * 60_000}
+    assert not is_long_text([{"role": "user", "content": [part, {"type": "image_url"}]}])
+    assert is_long_text([{"role": "user", "content": [part, part]}])
+    assert is_long_text([half, {"role": "user", "content": [part]}])

@@ -57,6 +57,22 @@ def test_a_closed_client_closes_its_streams(caplog: pytest.LogCaptureFixture) ->
     assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
+def test_a_stream_can_be_left_while_another_thread_closes_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    with client_of(Reply(encode("Hello!<|end|>"), event_delay=0.02)) as client:
+        turn = client.stream(renderer=RENDERER, messages=HI)
+        next(turn)
+        run = client._run
+
+        def close_first(work: Any) -> Any:
+            client.close()
+            return run(work)
+
+        monkeypatch.setattr(client, "_run", close_first)
+        turn.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            next(turn)
+
+
 def test_errors_are_those_of_the_asynchronous_client() -> None:
     with (
         client_of(Reply(status=400, message="no")) as client,

@@ -154,7 +154,7 @@ def test_without_a_connection_the_engine_is_not_the_reason() -> None:
 
 
 def test_the_list_of_models_has_a_short_timeout_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_module, "_MODELS_TIMEOUT", 0.05)
+    monkeypatch.setattr(transport_module, "MODELS_TIMEOUT", 0.05)
     models = Reply(delay=60)
     with serve(ScriptedServer([Reply([7])], models=models)) as server:
         with pytest.raises(EngineError, match=r"no response within 0\.05 seconds \(ReadTimeout\)$"):

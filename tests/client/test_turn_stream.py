@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -62,6 +63,28 @@ def test_the_result_can_be_awaited_without_reading_the_events(run: Any) -> None:
     with serve(ScriptedServer([Reply(TURN)])) as server:
         result = run(server, lambda client: stream(client=client, **OPTIONS).result())
     assert (result["content"], result["finish_reason"]) == ("Hello", "tool_calls")
+
+
+@CLIENTS
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_stream_that_is_left_is_closed_without_an_error(
+    run: Any, is_kept: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The garbage collector closes the stream, or the end of the event loop."""
+    kept = []
+
+    async def use(client: Any) -> None:
+        turn = stream(client=client, **OPTIONS)
+        await anext(turn)
+        kept.extend([turn] * is_kept)
+        del turn
+        gc.collect()
+        await asyncio.sleep(0.05)
+
+    with serve(ScriptedServer([Reply(TURN * 9, event_delay=0.02)])) as server:
+        run(server, use)
+        gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 @CLIENTS

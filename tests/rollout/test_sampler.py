@@ -7,12 +7,14 @@ import math
 from typing import Any
 
 import numpy as np
+import openai
 import pytest
 
 from renderers.client import SyncInferenceClient
 from renderers.client.completion import Completion
 from renderers.errors import MalformedGenerateResponseError, TokenIdError
 from renderers.rollout.sampler import Sampler, as_sample_function, check_client, check_reply, sample_from
+from tests.support.scripted_server import Reply, ScriptedServer, serve
 
 
 def completion(**changes: Any) -> Completion:
@@ -35,9 +37,24 @@ def test_a_function_and_a_method_sample() -> None:
     assert as_sample_function(sample) is sample
 
 
-@pytest.mark.parametrize("client", [None, 3, "http://localhost:8000"])
+def test_an_openai_client_samples() -> None:
+    async def call(server: ScriptedServer) -> Completion:
+        async with openai.AsyncOpenAI(base_url=f"{server.base_url}/v1", api_key="key", max_retries=0) as client:
+            return await sample_from(check_client(client), [1, 2], {"max_tokens": 5})
+
+    with serve(ScriptedServer([Reply([5, 6])])) as server:
+        assert asyncio.run(call(server)).token_ids == [5, 6]
+    [body] = server.samples
+    assert body["token_ids"] == [1, 2]
+    assert body["sampling_params"]["max_tokens"] == 5
+
+
+SYNCHRONOUS = openai.OpenAI(base_url="http://localhost:9", api_key="key")
+
+
+@pytest.mark.parametrize("client", [None, 3, "http://localhost:8000", SYNCHRONOUS])
 def test_other_objects_are_no_clients(client: Any) -> None:
-    with pytest.raises(TypeError, match=r"client must be an InferenceClient, another object .*, not "):
+    with pytest.raises(TypeError, match=r"client must be an InferenceClient, an AsyncOpenAI client, .*, not "):
         as_sample_function(client)
 
 

@@ -405,13 +405,14 @@ class Extension:
         turn, new = {"role": "assistant", "tool_calls": calls}, self.new
 
         def attribute() -> Attribution:
-            runs, _, injected, _ = text.attribute()
+            runs, _, injected, _, lists_content = text.attribute()
             added = [run._replace(end=run.end + moved) for run in runs if run.end > first]
             return Attribution(
                 # There are no runs if a custom tokenizer provides no offsets.
                 (TokenRun(before, -1, Channel.SCAFFOLD, False, False), *added) if runs else (),
                 injected=[token._replace(start=token.start + moved, end=token.end + moved) for token in injected],
                 tool_names=extract_message_tool_names([turn, *new])[1:],
+                lists_content=lists_content,
             )
 
         tokens = RenderedTokens.of_encoded(

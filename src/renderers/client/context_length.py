@@ -12,9 +12,11 @@ from weakref import WeakKeyDictionary
 
 from renderers.client.shared_tasks import share_task
 
-__all__ = ["context_lengths", "look_up_context_length"]
+__all__ = ["MODELS_TIMEOUT", "context_lengths", "look_up_context_length"]
 
 _LOG = logging.getLogger("renderers.client")
+MODELS_TIMEOUT = 10.0
+"""Seconds to wait for the list of models, which a server returns at once."""
 _KEEP = 1024
 _RETRY_SECONDS = 10.0
 """The time after a failed request until the next one. A request before each prompt would delay all of them."""

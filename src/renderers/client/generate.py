@@ -9,7 +9,8 @@ from typing import Any, Self, TypeVar
 from renderers.client.completion import Completion
 from renderers.client.engines.vllm import VllmEngine
 from renderers.client.offload import LONG_COMPLETION, maybe_offload, offload_long_work
-from renderers.client.openai_client import OpenAISampler
+from renderers.client.openai_client import OpenAISampler, is_async_openai
+from renderers.client.task_streams import TaskStream
 from renderers.client.turns import RequestSender, TurnRequest, to_result
 from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
@@ -169,7 +170,7 @@ class TurnStream:
         renderer: Any = turn.renderer
         prompt_ids = prepared.request.prompt_ids
         parser = await maybe_offload(renderer, lambda: renderer.parser(tools=turn.tools, prompt_ids=prompt_ids))
-        async with contextlib.aclosing(turn.sender.stream_request(prepared.request, headers)) as items:
+        async with contextlib.aclosing(TaskStream(turn.sender.stream_request(prepared.request, headers))) as items:
             async for item in items:
                 if isinstance(item, Completion):
                     parsed = parser.close()
@@ -190,8 +191,7 @@ def _sender_of(client: Any) -> RequestSender:
     if hasattr(client, "sample_request"):
         sender: RequestSender = client
         return sender
-    is_synchronous = any(base.__name__ == "SyncAPIClient" for base in type(client).__mro__)
-    if is_synchronous or not hasattr(client, "post"):
+    if not is_async_openai(client):
         raise TypeError(f"client must be an InferenceClient or an AsyncOpenAI client, not {describe_type(client)}")
     return OpenAISampler(client, VllmEngine())
 

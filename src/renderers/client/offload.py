@@ -37,11 +37,17 @@ async def offload_long_work(renderer: Any, work: Callable[[], T], *, is_long: bo
 
 
 def is_long_text(messages: Iterable[Any]) -> bool:
-    """Return True if messages have a long text. Counts only plain texts, which are nearly all of a long one."""
+    """Return True if messages have a long text. Counts only their contents, which are nearly all of a long one."""
     total = 0
     for message in messages if isinstance(messages, list | tuple) else ():
         content = message.get("content") if isinstance(message, Mapping) else None
-        total += len(content) if isinstance(content, str) else 0
+        total += sum(map(_text_length, content)) if isinstance(content, list | tuple) else _text_length(content)
         if total > _LONG_TEXT:
             return True
     return False
+
+
+def _text_length(content: Any) -> int:
+    """Return the number of characters of a text, or of a part with a text."""
+    text = content.get("text") if isinstance(content, Mapping) else content
+    return len(text) if isinstance(text, str) else 0

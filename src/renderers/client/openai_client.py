@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 from collections.abc import AsyncGenerator, Mapping
@@ -9,11 +10,12 @@ from typing import Any
 
 from renderers.client.completion import Completion
 from renderers.client.completion_checks import read_checked_response
-from renderers.client.context_length import look_up_context_length
+from renderers.client.context_length import MODELS_TIMEOUT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
+from renderers.client.sampling import build_sample_request
 from renderers.client.streams import read_completion
 
-__all__ = ["OpenAISampler"]
+__all__ = ["OpenAISampler", "is_async_openai"]
 
 
 class OpenAISampler:
@@ -49,13 +51,26 @@ class OpenAISampler:
         finally:
             await response.aclose()
 
+    async def sample(self, prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
+        """Sample one completion of a prompt from the only model of the server."""
+        request = build_sample_request(prompt_ids, model=None, sampling_params=sampling_params)
+        return await self.sample_request(request, None)
+
     async def context_length(self, model: str | None = None) -> int | None:
         """Return the context length of a model in tokens. None if it is unknown."""
 
         async def get_models() -> Any:
-            return await self._client.get("/models", cast_to=dict[str, Any])
+            # The time-out of the client is for samples, and is 10 minutes by default.
+            async with asyncio.timeout(MODELS_TIMEOUT):
+                return await self._client.get("/models", cast_to=dict[str, Any])
 
         return await look_up_context_length(self._base_url, model, get_models)
+
+
+def is_async_openai(client: Any) -> bool:
+    """Return True for an `AsyncOpenAI` client, and for another object that can post requests as it does."""
+    is_synchronous = any(base.__name__ == "SyncAPIClient" for base in type(client).__mro__)
+    return hasattr(client, "post") and not is_synchronous
 
 
 def _response_class() -> type[Any]:

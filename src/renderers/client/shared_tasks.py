@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, TypeVar
 
-__all__ = ["share_task"]
+__all__ = ["retrieve_error", "share_task"]
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -24,6 +24,11 @@ async def share_task(running: dict[K, asyncio.Task[T]], key: K, work: Callable[[
 
 def _forget(running: dict[K, asyncio.Task[T]], key: K, done: asyncio.Task[T]) -> None:
     del running[key]
+    # All callers may have been cancelled.
+    retrieve_error(done)
+
+
+def retrieve_error(done: asyncio.Task[Any]) -> None:
+    """Mark the error of a task as seen. Otherwise asyncio logs it if the task is never awaited."""
     if not done.cancelled():
-        # Without this, asyncio logs the error if all callers were cancelled.
         done.exception()

@@ -198,8 +198,14 @@ class SyncTurnStream:
 
     def close(self) -> None:
         """Close the connection. The engine stops sampling. A closed client has closed it already."""
-        if not self._client._is_closed:
+        if self._client._is_closed:
+            return
+        try:
             self._client._run(self._turn.aclose())
+        except RuntimeError:
+            # Another thread has closed the client meanwhile.
+            if not self._client._is_closed:
+                raise
 
     def result(self) -> dict[str, Any]:
         """Wait for the end of the turn, and return the result of `generate`."""

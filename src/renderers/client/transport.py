@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
 from renderers.client.completion_checks import read_checked_response, without_views
-from renderers.client.context_length import look_up_context_length
+from renderers.client.context_length import MODELS_TIMEOUT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.engines.select import engine_of_server, find_engine
 from renderers.client.faults import retry_delay, to_error
@@ -19,6 +19,7 @@ from renderers.client.response import read_json
 from renderers.client.sampling import build_sample_request
 from renderers.client.shared_tasks import share_task
 from renderers.client.streams import read_completion
+from renderers.client.task_streams import TaskStream
 from renderers.core.inputs import TokenIds
 from renderers.core.jsontypes import JsonObject
 from renderers.core.token_ids import as_ids
@@ -37,8 +38,6 @@ __all__ = ["InferenceClient"]
 
 _CONNECT_TIMEOUT = 10.0
 _MODELS = "/v1/models"
-_MODELS_TIMEOUT = 10.0
-"""Seconds to wait for the list of models, which a server returns at once."""
 
 
 class InferenceClient:
@@ -89,7 +88,7 @@ class InferenceClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"), max_connections=max_connections)
-        limit = _MODELS_TIMEOUT if timeout is None else min(timeout, _MODELS_TIMEOUT)
+        limit = MODELS_TIMEOUT if timeout is None else min(timeout, MODELS_TIMEOUT)
         self._models_timeout = self._httpx.Timeout(limit, connect=_CONNECT_TIMEOUT, pool=None)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
             headers={**credentials, **(headers or {})},
@@ -161,7 +160,7 @@ class InferenceClient:
             priority=priority,
             stream=True,
         )
-        async with contextlib.aclosing(self.stream_request(request, headers)) as items:
+        async with contextlib.aclosing(TaskStream(self.stream_request(request, headers))) as items:
             async for item in items:
                 yield item
 

@@ -80,6 +80,8 @@ class Attribution(NamedTuple):
     injected: Sequence[InjectedText] = ()
     tool_names: Sequence[str | None] = ()
     """The name of the tool of each message that is a result, None for other messages."""
+    lists_content: bool = True
+    """False if `RenderedTokens.is_content` is empty, as in release 0.1 for a custom tokenizer without offsets."""
 
 
 def expand_runs(runs: tuple[TokenRun, ...], column: int) -> list[Any]:
@@ -147,7 +149,7 @@ class RenderedTokens:
     """Whether the model samples the token."""
     is_content: list[bool] = field(default_factory=list)
     """Whether the token is part of a message's body. In an assistant message: whether it is sampled, or is text of the
-    message that the template writes after the turn."""
+    message that the template writes after the turn. Empty for a custom tokenizer without offsets: `runs` has it."""
     message_roles: list[str] = field(default_factory=list)
     message_tool_names: list[str | None] = field(default_factory=list)
     multi_modal_data: MultiModalData | None = None
@@ -214,6 +216,8 @@ class RenderedTokens:
             return list(self._attribution.injected)
         if name == "message_tool_names":
             return list(self._attribution.tool_names)
+        if name == "is_content" and not self._attribution.lists_content:
+            return []
         return expand_runs(self._attribution.runs, _COLUMNS.index(name))
 
     def _is_unchanged(self) -> bool:
@@ -366,12 +370,13 @@ class RenderedTokens:
         """Return the spans of content within each message, by role. Empty if `is_content` is not given."""
         if "is_content" not in self.known_lists() or not self.token_ids:
             return {}
+        content = expand_runs(self.runs, _COLUMNS.index("is_content"))
         spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
         for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
             start, end = span or (0, 0)
-            for content, same in itertools.groupby(self.is_content[start:end]):
+            for is_content, same in itertools.groupby(content[start:end]):
                 end = start + sum(1 for _ in same)
-                if content:
+                if is_content:
                     spans[role].append((start, end))
                 start = end
         return spans

@@ -99,7 +99,7 @@ class LabelledText:
             return Attribution(tool_names=self.tool_names)
         pairs = zip(injected, places, strict=True)
         injections = [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
-        return Attribution(runs, straddling, injections, self.tool_names)
+        return Attribution(runs, straddling, injections, self.tool_names, tokenizer.vocab.gives_offsets)
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:

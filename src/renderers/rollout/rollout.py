@@ -23,7 +23,7 @@ from renderers.rollout.matching import find_edit, find_history, with_recorded_id
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
-from renderers.rollout.sampler import SampleFunction, Sampler, check_client, check_reply, sample_from
+from renderers.rollout.sampler import RolloutClient, check_client, check_reply, sample_from
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 
 
@@ -53,7 +53,7 @@ class Rollout(RecordedRollout):
     def __init__(
         self,
         renderer: Renderer,
-        client: Sampler | SampleFunction | None,
+        client: RolloutClient | None,
         messages: Iterable[MessageLike],
         *,
         tools: Iterable[ToolLike] | None = None,
@@ -67,7 +67,8 @@ class Rollout(RecordedRollout):
         Args:
             renderer: A renderer. A renderer without the method `bridge` gives no reasons for refusals.
             client: An object with an async method `sample`, such as an `InferenceClient`, or an async function with
-                the same arguments. None if completions are passed to `record`.
+                the same arguments, or an `AsyncOpenAI` client of a vLLM server with one model. None if completions are
+                passed to `record`.
             messages: The conversation. It is copied. A long one is rendered by `generate`, in a thread.
             tools: The tools of the conversation.
             sampling_params: The sampling parameters of all turns. The stop tokens of the renderer are added.
@@ -103,7 +104,7 @@ class Rollout(RecordedRollout):
     def _create(
         cls,
         renderer: Renderer | None,
-        client: Sampler | SampleFunction | None,
+        client: RolloutClient | None,
         options: RolloutOptions,
         trajectory: Trajectory,
         position: Position,
@@ -127,12 +128,12 @@ class Rollout(RecordedRollout):
         return rollout
 
     @property
-    def client(self) -> Sampler | SampleFunction | None:
+    def client(self) -> RolloutClient | None:
         """The inference client. None in copies and pickles."""
         return self._client
 
     @client.setter
-    def client(self, client: Sampler | SampleFunction | None) -> None:
+    def client(self, client: RolloutClient | None) -> None:
         self._client = check_client(client)
 
     @property
@@ -380,7 +381,7 @@ class Rollout(RecordedRollout):
         cls,
         path: str | os.PathLike[str],
         renderer: Renderer | None = None,
-        client: Sampler | SampleFunction | None = None,
+        client: RolloutClient | None = None,
     ) -> Self:
         """Read a rollout from a file. `rows` and all other reading works without a renderer and a client.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from renderers.client.completion import Completion
 from renderers.client.completion_checks import check_completion, without_views
+from renderers.client.engines.vllm import VllmEngine
+from renderers.client.openai_client import OpenAISampler, is_async_openai
 from renderers.client.sync import SyncInferenceClient
 from renderers.core.text import describe_type
 from renderers.errors import MalformedGenerateResponseError
@@ -28,22 +30,37 @@ class Sampler(Protocol):
     def sample(self) -> SampleFunction: ...
 
 
-C = TypeVar("C", bound="Sampler | SampleFunction | None")
+class OpenAIClient(Protocol):
+    """The part of an `AsyncOpenAI` client that sends requests."""
+
+    @property
+    def base_url(self) -> Any: ...
+    @property
+    def post(self) -> Any: ...
 
 
-def as_sample_function(client: Sampler | SampleFunction) -> SampleFunction:
+RolloutClient: TypeAlias = Sampler | SampleFunction | OpenAIClient
+"""The clients that a rollout can sample with."""
+C = TypeVar("C", bound=RolloutClient | None)
+
+
+def as_sample_function(client: RolloutClient) -> SampleFunction:
     """Return the method `sample` of a client, or the client itself if it is a function.
 
+    An `AsyncOpenAI` client samples from the only model of a vLLM server.
+
     Raises:
-        TypeError: The client has no method `sample` and cannot be called.
+        TypeError: The client has no method `sample`, cannot be called, and is no `AsyncOpenAI` client.
     """
     if isinstance(client, Sampler):
         return client.sample
     if callable(client):
         return client
+    if is_async_openai(client):
+        return OpenAISampler(client, VllmEngine()).sample
     raise TypeError(
-        "client must be an InferenceClient, another object with an async method sample, or an async function, not "
-        f"{describe_type(client)}"
+        "client must be an InferenceClient, an AsyncOpenAI client, another object with an async method sample, or an "
+        f"async function, not {describe_type(client)}"
     )
 
 
@@ -63,9 +80,7 @@ def check_client(client: C) -> C:
     return client
 
 
-async def sample_from(
-    client: Sampler | SampleFunction, prompt_ids: list[int], sampling_params: Mapping[str, Any]
-) -> Completion:
+async def sample_from(client: RolloutClient, prompt_ids: list[int], sampling_params: Mapping[str, Any]) -> Completion:
     """Return a checked completion of a prompt.
 
     Raises:

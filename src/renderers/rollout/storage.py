@@ -10,7 +10,7 @@ from renderers.core.protocols import Renderer
 from renderers.rollout.files import read_rollouts, write_records
 from renderers.rollout.records import to_record
 from renderers.rollout.rollout import Rollout
-from renderers.rollout.sampler import SampleFunction, Sampler, check_client
+from renderers.rollout.sampler import RolloutClient, check_client
 
 
 def save_rollouts(rollouts: Iterable[Rollout], path: str | os.PathLike[str]) -> None:
@@ -24,7 +24,7 @@ def save_rollouts(rollouts: Iterable[Rollout], path: str | os.PathLike[str]) -> 
 
 
 def load_rollouts(
-    path: str | os.PathLike[str], renderer: Renderer | None = None, client: Sampler | SampleFunction | None = None
+    path: str | os.PathLike[str], renderer: Renderer | None = None, client: RolloutClient | None = None
 ) -> list[Rollout]:
     """Read the rollouts of a file, as `Rollout.load` reads one.
 

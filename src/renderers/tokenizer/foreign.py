@@ -138,6 +138,8 @@ class ForeignVocab:
     """None: the texts of its tokens need not add up to the text that they encode."""
     byte_texts: ClassVar[None] = None
     """None: a wrapped class does not list its tokens."""
+    gives_offsets = lazy[bool](lambda self: self._returned_offsets(_NEIGHBOUR) is not None)
+    """True if the wrapped class returns offsets when it is called."""
     token_texts = lazy[ForeignTexts](lambda self: ForeignTexts(self._tokenizer))
     """The text of each token by id, with one character for each byte."""
 
@@ -167,18 +169,22 @@ class ForeignVocab:
         If the wrapped class returns no offsets, they are computed from the text of each token. `UnalignedError` if
         the tokens do not decode to the text, one after the other.
         """
-        wrapped = self._tokenizer.wrapped
         ids = self._tokenizer.encode(text, add_special_tokens=False)
+        offsets = self._returned_offsets(text)
+        if offsets is not None and len(offsets) == len(ids):
+            return offsets
+        return aligned_offsets(ids, text, decode=self.token_texts.text_of)
+
+    def _returned_offsets(self, text: str) -> list[tuple[int, int]] | None:
+        """Return the offsets that the wrapped class returns; None if it returns none."""
+        wrapped = self._tokenizer.wrapped
 
         def returned() -> list[tuple[int, int]]:
             output = wrapped(text, add_special_tokens=False, return_offsets_mapping=True)
             return [(int(start), int(end)) for start, end in output["offset_mapping"]]
 
         # A slow tokenizer of transformers raises, another class may take no such argument.
-        offsets = attempt(returned, wrapped, "__call__ with return_offsets_mapping") if callable(wrapped) else None
-        if offsets is not None and len(offsets) == len(ids):
-            return offsets
-        return aligned_offsets(ids, text, decode=self.token_texts.text_of)
+        return attempt(returned, wrapped, "__call__ with return_offsets_mapping") if callable(wrapped) else None
 
     def token_id(self, text: str) -> int | None:
         """Return the id of the single token that a text encodes to; None if there is no such token."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
@@ -212,6 +212,8 @@ class Vocab:
     """The texts of all added tokens, special or not, except runs of spaces and newlines."""
     isolates_reserved = lazy[bool](lambda self: self.reserved_texts <= self.isolating_texts)
     """True if all of these isolate."""
+    gives_offsets: ClassVar[bool] = True
+    """True: the places of all tokens are known."""
 
     @lazy
     def control_texts(self) -> frozenset[str]:
