@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError
 from tokenizers import Tokenizer
 
 from renderers import (
@@ -33,7 +34,6 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.text import compile_alternation
-from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary

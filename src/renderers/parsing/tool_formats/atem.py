@@ -77,7 +77,7 @@ ATEM = ToolFormat(
         bodies=(_MESSAGE,),
         ends=(_END,),
         kind_of=_kind_of,
-        header=re.compile(r"(?:assistant)?\s*+(?:to=\S++)?"),
+        header=lazy_pattern(r"(?:assistant)?\s*+(?:to=\S++)?"),
         separator="\n",
     ),
     read=_read,
