@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from renderers.tokenizer.storage import store
+import renderers
+from renderers.tokenizer.storage import container, store
 from renderers.tokenizer.storage.store import find, key_of, save, save_or_raise
 
 
@@ -28,10 +30,13 @@ def test_sections_are_found_by_digest(folder: Path) -> None:
     assert save_or_raise("b", {"x": b"2"}).parent == folder
 
 
-@pytest.mark.parametrize("name", ["RECORD_VERSION", "FORMAT", "__version__"])
-def test_each_version_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(store, "RECORD_VERSION"), (store, "FORMAT"), (container, "VERSION"), (renderers, "__version__")],
+)
+def test_each_version_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
     before = key_of("a")
-    monkeypatch.setattr(store, name, "another")
+    monkeypatch.setattr(module, name, "another")
     assert key_of("a") != before
 
 
