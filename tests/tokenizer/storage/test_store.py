@@ -30,10 +30,10 @@ def test_sections_are_found_by_digest(folder: Path) -> None:
     assert save_or_raise("b", {"x": b"2"}).parent == folder
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [(store, "RECORD_VERSION"), (store, "FORMAT"), (container, "VERSION"), (renderers, "__version__")],
-)
+VERSIONS = [(store, "RECORD_VERSION"), (store, "FORMAT"), (container, "VERSION"), (renderers, "__version__")]
+
+
+@pytest.mark.parametrize(("module", "name"), VERSIONS)
 def test_each_version_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
     before = key_of("a")
     monkeypatch.setattr(module, name, "another")
