@@ -130,11 +130,11 @@ def renderer_tasks(renderer: Any, bridging: Callable[[], Any], *, lists: bool) -
 def warm_up(renderer: Any) -> str:
     """Bring our renderer to the steady state of a process that runs on. Return the name of the engine.
 
-    Render until the fast engine is loaded, and parse every token, so that all tables are filled.
+    Render until the vocabulary is compiled, and parse every token, so that all tables are filled.
     """
     renderer.parse_response([*range(len(renderer.tokenizer))] * 2)
     for number in range(20_000):
-        if renderer.tokenizer.bpe_engine.name == "fastokens":
+        if renderer.tokenizer.bpe_engine.name == "native":
             break
         chat = short_chat(f"load {number}")
         renderer.render_ids(chat["messages"], tools=chat["tools"])

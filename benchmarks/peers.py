@@ -91,7 +91,7 @@ def child_environment(**settings: str) -> dict[str, str]:
 
 def facts() -> str:
     """Return the facts that the numbers depend on, as a sentence."""
-    packages = ", ".join(f"{package} {version(package)}" for package in (*SAME_VERSIONS, "jinja2", "fastokens"))
+    packages = ", ".join(f"{package} {version(package)}" for package in (*SAME_VERSIONS, "jinja2"))
     compiled = "with" if COMPILED else "without"
     machine = f"{platform.system()} {platform.machine()} with {os.cpu_count()} CPUs"
     return f"Measured on {machine}, Python {platform.python_version()}, {packages}, {compiled} the C extension."

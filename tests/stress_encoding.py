@@ -1,11 +1,12 @@
-"""Encode millions of random texts with every engine and with tokenizers: ids and owners of tokens must be equal.
+"""Encode millions of random texts in C and with tokenizers: ids and owners of tokens must be equal.
 
     python -m tests.stress_encoding --cases 5000000
 
 Texts are random mixtures of tokens of the vocabulary, added tokens and parts of them, hand-written edge cases, source
-code, runs of one character, and characters of all planes of Unicode. Every text goes to fastokens. One in eight is
-also cut into messages and rendered, with each value of `bpe_engine` in turn: the ids must be those of `tokenizers` for
-the whole text, and each token must belong to the message of its first character, by the offsets of `tokenizers`.
+code, runs of one character, and characters of all planes of Unicode. Every text goes to the engine in C, and one in 64
+to its twin in Python. One in eight is also cut into messages and rendered, with each value of `bpe_engine` in turn: the
+ids must be those of `tokenizers` for the whole text, and each token must belong to the message of its first character,
+by the offsets of `tokenizers`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
+from renderers.core.native import native
 from renderers.core.text import compile_alternation
+from renderers.tokenizer.compiled.block import UnfitVocabularyError
+from renderers.tokenizer.compiled.twin import encode_in_python
+from renderers.tokenizer.encoding.piece_cache import unpack_ids
+from renderers.tokenizer.engines.native import NativeEngine
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
@@ -45,6 +51,8 @@ __all__ = ["problem_of", "run", "stress"]
 BATCH = 500
 RENDERED = 8
 """One of this many texts is also rendered."""
+TWIN = 64
+"""One of this many texts is also encoded in Python."""
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 ROLES = ("user", "assistant")
 PLANES = ((0x20, 0x7F), (0x80, 0x24F), (0x250, 0x2FFF), (0x3000, 0x9FFF), (0xA000, 0xD7FF), (0xE000, 0xFFFF))
@@ -55,7 +63,7 @@ class Subject(NamedTuple):
     """A vocabulary, everything that encodes with it, and the reference."""
 
     vocab: Vocab
-    fast: FastokensEngine
+    engine: NativeEngine
     never: re.Pattern[str] | None
     """Matches the special tokens at which text is cut before an engine gets it."""
     renderers: tuple[ChatRenderer, ...]
@@ -65,15 +73,15 @@ class Subject(NamedTuple):
 
 @functools.lru_cache(maxsize=1)
 def _subject(name: str) -> Subject:
-    tokenizers = [load_tokenizer(name, bpe_engine=engine) for engine in ("tokenizers", "fastokens")]
+    tokenizers = [load_tokenizer(name, bpe_engine=engine) for engine in ("tokenizers", "native")]
     renderers = [create_renderer(each, DefaultRendererConfig(), chat_template=TEMPLATE) for each in tokenizers]
     vocab = tokenizers[-1].vocab
-    fast = vocab.engines.engine_for([])
-    if not isinstance(fast, FastokensEngine):
-        raise UnfitEngineError(vocab.engines.status.reason)
+    engine = vocab.engines.engine_for([])
+    if engine is None:
+        raise UnfitVocabularyError(vocab.engines.status.reason)
     return Subject(
         vocab,
-        fast,
+        engine,
         compile_alternation(vocab.isolated_texts),
         tuple(renderers),
         # The post-processor would leave out spaces of offsets.
@@ -114,7 +122,7 @@ def run(task: Task) -> Counter[str]:
     counts: Counter[str] = Counter()
     try:
         subject = _subject(name)
-    except UnfitEngineError as error:
+    except UnfitVocabularyError as error:
         return Counter({f"WRONG: {name}: {error}": 1})
     chance = random.Random(f"{name} {seed}")
     backend = subject.vocab.backend
@@ -132,14 +140,24 @@ def run(task: Task) -> Counter[str]:
 
 
 def _encode(subject: Subject, texts: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Encode the texts that fastokens takes. Return a description of each that has other ids than with tokenizers."""
+    """Encode the texts that the engine takes. Return a description of each that has other ids than with tokenizers."""
     texts = [text for text in texts if subject.never is None or subject.never.search(text) is None]
-    taken = [text for text in texts if subject.fast.takes(text)]
+    encoded = subject.engine.encode(texts)
+    taken = [text for text, ids in zip(texts, encoded, strict=True) if ids is not None]
+    found = [list(unpack_ids(ids)) for ids in encoded if ids is not None]
     due = [each.ids for each in subject.vocab.backend.encode_batch_fast(taken, add_special_tokens=False)]
-    found = list(map(list, subject.fast.encode_each(taken)))
     counts["to tokenizers"] += len(texts) - len(taken)
     counts["tokens"] += sum(map(len, found))
-    return [f"fastokens: {text!a}" for text, own, other in zip(taken, found, due, strict=True) if own != other]
+    wrong = [f"native: {text!a}" for text, own, other in zip(taken, found, due, strict=True) if own != other]
+    return wrong + _twin_differs(subject, taken[::TWIN])
+
+
+def _twin_differs(subject: Subject, texts: list[str]) -> list[str]:
+    """Return a description of each text that the twin in Python encodes differently."""
+    block, cache = subject.engine.vocabulary.buffer, bytearray()
+    own = native.encode_bpe(block, texts, cache, False)
+    twin = encode_in_python(block, texts, cache, False)
+    return [f"twin: {text!a}" for text, ids, others in zip(texts, own, twin, strict=True) if ids != others]
 
 
 def _render(subject: Subject, texts: Sequence[str], chance: random.Random, counts: Counter[str]) -> list[str]:

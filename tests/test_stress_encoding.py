@@ -6,13 +6,14 @@ import pytest
 from tokenizers import Tokenizer
 
 from renderers import EMBEDDED
+from renderers.core.native import COMPILED
 from renderers.core.spans import Channel
 from renderers.core.tokens import TokenRun
 from tests.stress_encoding import problem_of, run
 from tests.support.sources import wrong_in
 from tests.support.tokens import tokens_of_runs
 
-pytest.importorskip("fastokens", reason="fastokens is an extra")
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
 
 
 @pytest.mark.parametrize("name", [str(EMBEDDED)])

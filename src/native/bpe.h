@@ -20,6 +20,7 @@
 #define RANK_BITS 22
 #define EMPTY_PAIR UINT64_MAX
 #define MOST_STAGES 8
+#define PENDING 32
 #define PARTIAL 0x200000u /* added to a byte that stands for the part of a character, in the key of a join */
 
 enum { UNKNOWN_CLASS = 1, CHANGES = 2 };                             /* flags of classes of characters */
@@ -83,6 +84,19 @@ typedef struct {
     const uint8_t *ascii; /* the classes of the first 256 code points */
 } Vocabulary;
 
+/* What identifies bytes in the table of words. */
+typedef struct {
+    uint64_t low, hash;
+    uint32_t high, length;
+} Key;
+
+/* A word that is not encoded yet. */
+typedef struct {
+    const uint8_t *start;
+    size_t size;
+    Key key;
+} Pending;
+
 /* Words of several tokens, by their bytes. */
 typedef struct {
     uint64_t key[4]; /* up to 31 bytes, padded with zeros, and their number */
@@ -98,6 +112,9 @@ typedef struct {
     Cached *cache;
     size_t cache_mask;
     int has_cache;
+    /* Words are looked up a few at a time, so that the processor fetches their slots at once. */
+    Pending pending[PENDING];
+    size_t pending_count;
     /* Memory for the merges of long words. */
     void *scratch;
     size_t scratch_size;
@@ -142,18 +159,17 @@ static inline uint64_t hash_long(const uint8_t *bytes, size_t size)
     return mix(hash ^ rest);
 }
 
-/* Read up to 12 bytes as two numbers. Bytes before `limit` can be read. */
+/* Read 1 to 12 bytes as two numbers. Bytes before `limit` can be read. */
 static inline void load_short(const uint8_t *bytes, size_t size, const uint8_t *limit, uint64_t *low, uint32_t *high)
 {
     uint64_t first = 0, second = 0;
     if (limit - bytes >= 16) {
         memcpy(&first, bytes, 8);
         memcpy(&second, bytes + 8, 8);
-        if (size <= 8) {
-            first = size == 8 ? first : first & (((uint64_t)1 << (8 * size)) - 1);
-            second = 0;
-        } else
-            second &= ((uint64_t)1 << (8 * (size - 8))) - 1;
+        /* Shifts instead of branches, which depend on the length of each word. */
+        size_t extra = size > 8 ? size - 8 : 0;
+        first &= UINT64_MAX >> (64 - 8 * (size - extra));
+        second &= ((uint64_t)1 << (8 * extra)) - 1;
     } else if (size <= 8)
         memcpy(&first, bytes, size);
     else {
@@ -173,30 +189,42 @@ static inline int same_text(const Vocabulary *vocabulary, uint32_t id, const uin
            memcmp(vocabulary->bytes + start, bytes, size) == 0;
 }
 
-/* Return the `meta` of the slot of a token of the model, 0 if the bytes are not a token. */
-static inline uint32_t find_word(const Vocabulary *vocabulary, const uint8_t *bytes, size_t size, const uint8_t *limit)
+/* Return the key of bytes in the table of words. `size` is not larger than the longest token. */
+static inline Key key_of(const uint8_t *bytes, size_t size, const uint8_t *limit)
 {
-    if (size > vocabulary->longest)
-        return 0;
-    uint64_t low, hash;
-    uint32_t high, length = (uint32_t)size;
+    Key key;
     if (size <= SHORT) {
-        load_short(bytes, size, limit, &low, &high);
-        hash = hash_short(low, high, size);
+        load_short(bytes, size, limit, &key.low, &key.high);
+        key.length = (uint32_t)size;
+        key.hash = hash_short(key.low, key.high, size);
     } else {
-        low = hash = hash_long(bytes, size);
-        high = (uint32_t)size;
-        length = LONG_WORD;
+        key.low = key.hash = hash_long(bytes, size);
+        key.high = (uint32_t)size;
+        key.length = LONG_WORD;
     }
+    return key;
+}
+
+/* Return the `meta` of the slot with a key, 0 if the bytes are not a token of the model. */
+static inline uint32_t find_key(const Vocabulary *vocabulary, const Key *key, const uint8_t *bytes)
+{
     for (size_t tries = 0; tries <= vocabulary->word_mask; tries++) {
-        const Slot *slot = &vocabulary->words[(hash + tries) & vocabulary->word_mask];
-        if (slot->low == low && slot->high == high && (slot->meta & 15) == length &&
-            (length < LONG_WORD || same_text(vocabulary, slot->meta >> ID_SHIFT, bytes, size)))
+        const Slot *slot = &vocabulary->words[(key->hash + tries) & vocabulary->word_mask];
+        if (slot->low == key->low && slot->high == key->high && (slot->meta & 15) == key->length &&
+            (key->length < LONG_WORD || same_text(vocabulary, slot->meta >> ID_SHIFT, bytes, key->high)))
             return slot->meta;
         if (slot->meta == 0)
             break;
     }
     return 0;
+}
+
+static inline uint32_t find_word(const Vocabulary *vocabulary, const uint8_t *bytes, size_t size, const uint8_t *limit)
+{
+    if (size > vocabulary->longest)
+        return 0;
+    Key key = key_of(bytes, size, limit);
+    return find_key(vocabulary, &key, bytes);
 }
 
 /* Return the rank of the merge of two tokens, `NONE` if there is none. */
@@ -253,15 +281,6 @@ static inline int append_id(Encoder *encoder, uint32_t id)
         return -1;
     encoder->ids[encoder->count++] = id;
     return 0;
-}
-
-static inline int encode_word(Encoder *encoder, const uint8_t *word, size_t size)
-{
-    const Vocabulary *vocabulary = encoder->vocabulary;
-    uint32_t meta = find_word(vocabulary, word, size, encoder->limit);
-    if (meta != 0 && (meta & PRODUCED || vocabulary->flags & IGNORES_MERGES))
-        return append_id(encoder, meta >> ID_SHIFT);
-    return encode_parts(encoder, word, size);
 }
 
 #endif

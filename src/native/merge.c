@@ -2,7 +2,9 @@
 
 #include "bpe.h"
 
-#define FEW 48 /* the most symbols that are searched one by one for the next merge */
+#define LONGEST_CACHED 31 /* the bytes of the longest word in the cache */
+#define MOST_CACHED 7     /* the most ids of a word in the cache */
+#define FEW 48            /* the most symbols that are searched one by one for the next merge */
 
 int grow_ids(Encoder *encoder, size_t more)
 {
@@ -203,33 +205,45 @@ static Cached *cache_place(const Encoder *encoder, const uint8_t *word, size_t s
     return &encoder->cache[hash & encoder->cache_mask];
 }
 
-static int encode_joined(Encoder *encoder, const uint8_t *part, size_t size, int is_word)
+/* Append the ids of a cached word and return 1, or return 0 if another one is at its place. */
+static int append_cached(Encoder *encoder, const Cached *entry, const uint64_t key[4])
 {
-    if (!is_word) {
-        uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
-        if (meta & PRODUCED)
-            return append_id(encoder, meta >> ID_SHIFT);
-    }
-    if (size > 31 || !encoder->has_cache)
-        return merge_part(encoder, part, size);
-    uint64_t key[4];
-    Cached *entry = cache_place(encoder, part, size, key);
-    size_t start = encoder->count;
-    if (memcmp(entry->key, key, 32) == 0 && entry->count <= 7) {
-        if (encoder->capacity - start < 7 && grow_ids(encoder, 7) < 0)
-            return -1;
-        memcpy(encoder->ids + start, entry->ids, sizeof(entry->ids));
-        encoder->count += entry->count;
+    if (memcmp(entry->key, key, 32) != 0 || entry->count > MOST_CACHED)
         return 0;
-    }
-    if (merge_part(encoder, part, size) < 0)
+    if (encoder->capacity - encoder->count < MOST_CACHED && grow_ids(encoder, MOST_CACHED) < 0)
         return -1;
+    memcpy(encoder->ids + encoder->count, entry->ids, sizeof(entry->ids));
+    encoder->count += entry->count;
+    return 1;
+}
+
+static void set_cached(const Encoder *encoder, Cached *entry, const uint64_t key[4], size_t start)
+{
     size_t count = encoder->count - start;
-    if (count <= 7) {
+    if (count <= MOST_CACHED) {
         memcpy(entry->key, key, 32);
         entry->count = (uint32_t)count;
         memcpy(entry->ids, encoder->ids + start, count * sizeof(uint32_t));
     }
+}
+
+/* Append the ids of a part of a word that nothing else of the word can join. */
+static int encode_part(Encoder *encoder, const uint8_t *part, size_t size, int use_cache)
+{
+    uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
+    if (meta & PRODUCED)
+        return append_id(encoder, meta >> ID_SHIFT);
+    if (!use_cache || size > LONGEST_CACHED)
+        return merge_part(encoder, part, size);
+    uint64_t key[4];
+    Cached *entry = cache_place(encoder, part, size, key);
+    size_t start = encoder->count;
+    int done = append_cached(encoder, entry, key);
+    if (done != 0)
+        return done < 0 ? -1 : 0;
+    if (merge_part(encoder, part, size) < 0)
+        return -1;
+    set_cached(encoder, entry, key, start);
     return 0;
 }
 
@@ -249,7 +263,8 @@ static inline int may_join(const Vocabulary *vocabulary, uint32_t left, uint8_t 
            (torn & TORN_BOTH && left >= 0x80 && right >= 0x80 && has_join(vocabulary, PARTIAL | last, PARTIAL | first));
 }
 
-int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
+/* Cut a word between characters that no token contains next to each other. */
+static int cut_word(Encoder *encoder, const uint8_t *word, size_t size, int use_cache)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
     size_t start = 0, at = character_size(word[0]);
@@ -258,12 +273,28 @@ int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
         size_t step = character_size(word[at]);
         uint32_t right = read_character(word + at, step);
         if (!may_join(vocabulary, left, word[at - 1], right, word[at])) {
-            if (encode_joined(encoder, word + start, at - start, 0) < 0)
+            if (encode_part(encoder, word + start, at - start, use_cache) < 0)
                 return -1;
             start = at;
         }
         left = right;
         at += step;
     }
-    return encode_joined(encoder, word + start, size - start, start == 0);
+    return encode_part(encoder, word + start, size - start, use_cache);
+}
+
+int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
+{
+    if (!encoder->has_cache || size > LONGEST_CACHED)
+        return cut_word(encoder, word, size, encoder->has_cache);
+    uint64_t key[4];
+    Cached *entry = cache_place(encoder, word, size, key);
+    size_t start = encoder->count;
+    int done = append_cached(encoder, entry, key);
+    if (done != 0)
+        return done < 0 ? -1 : 0;
+    if (cut_word(encoder, word, size, 0) < 0)
+        return -1;
+    set_cached(encoder, entry, key, start);
+    return 0;
 }

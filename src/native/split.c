@@ -34,12 +34,52 @@ static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t s
     return transitions[place] & ACCEPT ? end : last;
 }
 
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
+/* Append the ids of all pending words. */
+static int encode_pending(Encoder *encoder)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    const size_t count = encoder->pending_count;
+    encoder->pending_count = 0;
+    if (encoder->capacity - encoder->count < count && grow_ids(encoder, count) < 0)
+        return -1;
+    for (size_t at = 0; at < count; at++) {
+        const Pending *word = &encoder->pending[at];
+        uint32_t meta = word->key.length == 0 ? 0 : find_key(vocabulary, &word->key, word->start);
+        if (meta & PRODUCED || (meta != 0 && vocabulary->flags & IGNORES_MERGES)) {
+            if (append_id(encoder, meta >> ID_SHIFT) < 0)
+                return -1;
+        } else if (encode_parts(encoder, word->start, word->size) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static inline int add_word(Encoder *encoder, const uint8_t *word, size_t size)
+{
+    const Vocabulary *vocabulary = encoder->vocabulary;
+    Pending *entry = &encoder->pending[encoder->pending_count++];
+    entry->start = word;
+    entry->size = size;
+    entry->key.length = 0;
+    if (size <= vocabulary->longest) {
+        entry->key = key_of(word, size, encoder->limit);
+        PREFETCH(&vocabulary->words[entry->key.hash & vocabulary->word_mask]);
+    }
+    return encoder->pending_count == PENDING ? encode_pending(encoder) : 0;
+}
+
 static int split_text(Encoder *encoder, size_t stage, const uint8_t *text, const uint8_t *end);
 
 static inline int pass_on(Encoder *encoder, size_t stage, const uint8_t *text, const uint8_t *end)
 {
     if (stage == encoder->vocabulary->stage_count)
-        return encode_word(encoder, text, (size_t)(end - text));
+        return add_word(encoder, text, (size_t)(end - text));
     return split_text(encoder, stage, text, end);
 }
 
@@ -70,5 +110,8 @@ static int split_text(Encoder *encoder, size_t stage, const uint8_t *text, const
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size)
 {
     encoder->limit = text + size;
-    return size == 0 ? 0 : pass_on(encoder, 0, text, text + size);
+    if (size == 0)
+        return 0;
+    encoder->pending_count = 0;
+    return pass_on(encoder, 0, text, text + size) < 0 ? -1 : encode_pending(encoder);
 }

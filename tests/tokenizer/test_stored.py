@@ -32,6 +32,12 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="the C extension was not bu
 
 SECONDS = 120
 TEXTS = ["Hello, wörld! It's 12:30.\n\n", "你好 🙂", "e\u0301 \u212a", "", " ", "\u0378 unassigned", "a" * 1000]
+REAL_MODELS = [
+    name
+    for name in one_model_per_vocabulary()
+    if name in ("Qwen/Qwen3-8B", "google/gemma-4-31B-it", "deepseek-ai/DeepSeek-V3.1", "moonshotai/Kimi-K2-Instruct")
+]
+"""Vocabularies with a normalizer, without byte symbols, with special tokens that are not ASCII, and of ranks."""
 MESSAGES = [{"role": "user", "content": "Hello, world!"}, {"role": "assistant", "content": "Hi."}]
 
 
@@ -99,7 +105,7 @@ def test_a_stored_vocabulary_has_the_facts_of_the_files(cache: Path, model: Path
         assert type(getattr(tokenizer.vocab, field)) is type(due[field]), field
 
 
-@pytest.mark.parametrize("name", one_model_per_vocabulary())
+@pytest.mark.parametrize("name", REAL_MODELS)
 def test_the_stored_vocabulary_of_a_real_model_is_the_same(cache: Path, name: str) -> None:
     load_module._TOKENIZERS._kept.clear()
     gc.collect()

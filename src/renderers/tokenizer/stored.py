@@ -72,8 +72,8 @@ def read_stored(digest: str) -> tuple[StoredVocabulary, Container] | None:
 
 def find_compiled(digest: str) -> CompiledVocabulary | None:
     """Return the compiled vocabulary in the cache folder; None if there is none that can be used."""
-    found = read_stored(digest)
-    return None if found is None else found[0].compiled
+    content = read_stored(digest)
+    return None if content is None else content[0].compiled
 
 
 def sections_of(

@@ -27,6 +27,7 @@ IGNORES_MERGES, WRITES_SPACES, BY_CHARACTER = 1, 2, 4
 """Flags of the model: a word that is a token is that token; spaces become U+2581; merges begin with characters."""
 TORN_RIGHT, TORN_LEFT, TORN_BOTH = 1, 2, 4
 """Kinds of tokens: some have only a part of a character at the end, at the start, or at both."""
+_SPACE = "▁".encode()
 NO_RANK = 0xFFFFFFFF
 NO_ID = 0xFFFFFFFF
 
@@ -115,7 +116,8 @@ class CompiledVocabulary:
         """The version of `tokenizers`, the normalizer, and the number of texts that were compared."""
         try:
             self._starts = sections["starts"].cast("I")
-        except TypeError:
+            self._writes_spaces = bool(sections["settings"].cast("I")[0] & WRITES_SPACES)
+        except (TypeError, IndexError):
             raise ValueError("a compiled vocabulary is damaged") from None
         self._bytes = sections["bytes"]
 
@@ -127,14 +129,17 @@ class CompiledVocabulary:
         if not 0 <= number < len(self):
             return None
         start, size = self._starts[2 * number], self._starts[2 * number + 1]
-        return None if size == NO_ID else bytes(self._bytes[start : start + size])
+        if size == NO_ID:
+            return None
+        text = bytes(self._bytes[start : start + size])
+        return text.replace(_SPACE, b" ") if self._writes_spaces else text
 
     def id_of(self, data: bytes) -> int | None:
         """Return the id of a token of the model by its bytes; None if there is none. Added tokens have none."""
         # It imports this module.
         from renderers.tokenizer.compiled.twin import find_word
 
-        return find_word(self.buffer, data)
+        return find_word(self.buffer, data.replace(b" ", _SPACE) if self._writes_spaces else data)
 
 
 def join_texts(texts: Iterable[bytes | None]) -> tuple[array[int], bytes]:

@@ -10,7 +10,7 @@ from renderers.errors import UnencodableTextError
 from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
 from renderers.tokenizer.encoding.piece_cache import PackedIds
 
-_CACHED_BYTES = 2**20
+_CACHED_BYTES = 2**22
 """The size of the cache of words that are several tokens."""
 
 

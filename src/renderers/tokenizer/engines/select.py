@@ -157,9 +157,9 @@ class EngineChoice:
     def _compile(self) -> NativeEngine:
         if self._truth.digest in _UNFIT:
             raise UnfitVocabularyError(_UNFIT[self._truth.digest])
-        found = None if self._file is None else self._file.read()
-        if found is not None:
-            return self._share(found)
+        written = None if self._file is None else self._file.read()
+        if written is not None:
+            return self._share(written)
         # Imported here: most processes use a vocabulary that was compiled before.
         from renderers.tokenizer.compiled.compile import compile_vocabulary
 

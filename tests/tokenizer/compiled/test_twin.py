@@ -1,0 +1,150 @@
+"""The functions in C do what those in Python do, and survive damaged blocks."""
+
+from __future__ import annotations
+
+import functools
+import random
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from renderers import EMBEDDED, load_tokenizer
+from renderers.core.native import COMPILED, native
+from renderers.tokenizer.compiled.block import SECTIONS, writable_sections
+from renderers.tokenizer.compiled.compile import compile_vocabulary
+from renderers.tokenizer.compiled.model import read_model
+from renderers.tokenizer.compiled.twin import encode_in_python, fill_in_python, find_word
+from renderers.tokenizer.engines.proof import probe_texts
+from tests.support.corpus import nasty_texts
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+TEXTS = [
+    "Hello, world! It's xyzzy_qwerty\n\n",
+    "日本語 中文字 🙂👩\u200d👧 e\u0301",
+    "a" * 300,
+    "Ünïcödé " * 9,
+    "",
+    "\U0010ffff",
+]
+
+
+@functools.cache
+def block_of(name: str) -> bytes:
+    vocab = load_tokenizer(name).vocab
+    return compile_vocabulary(vocab.backend, isolated=vocab.isolated_texts)
+
+
+def example() -> bytes:
+    return block_of(str(EMBEDDED))
+
+
+def test_tables_are_filled_alike() -> None:
+    backend = load_tokenizer(EMBEDDED).vocab.backend
+    assert refilled(backend, example(), byte_level=True) == example()
+
+
+def refilled(backend: Tokenizer, block: bytes, *, byte_level: bool) -> bytearray:
+    model = read_model(backend, byte_level=byte_level)
+    copy = bytearray(block)
+    sections = writable_sections(copy)
+    for name in ("words", "pairs", "joins", "byte_ranks"):
+        sections[name][:] = bytes(len(sections[name]))
+    fill_in_python(copy, model.merges, model.in_model)
+    return copy
+
+
+@pytest.mark.parametrize("name", ["google/gemma-4-31B-it", "zai-org/GLM-4.5-Air"])
+def test_real_tables_are_filled_alike(name: str, hub: object) -> None:
+    vocab = load_tokenizer(name).vocab
+    assert refilled(vocab.backend, block_of(name), byte_level=vocab.byte_level) == block_of(name)
+
+
+@pytest.mark.parametrize("name", ["google/gemma-4-31B-it", "Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-V3"])
+def test_real_vocabularies_encode_alike(name: str, hub: object) -> None:
+    texts = [text[:3_000] for text in (*nasty_texts(code_files=2, random_texts=40), *probe_texts(words=[])[::7])]
+    for normalized in (True, False):
+        own = native.encode_bpe(block_of(name), texts, bytearray(2**16), normalized)
+        assert own == encode_in_python(block_of(name), texts, bytearray(), normalized)
+
+
+def test_any_text_is_encoded_alike() -> None:
+    block, cache = example(), bytearray(2**16)
+
+    @settings(deadline=None)
+    @given(st.lists(st.text() | st.text("aA '\n\t\r19.-é中🙂\u0301\u200d\U0010ffff")), st.booleans())
+    def check(texts: list[str], normalized: bool) -> None:
+        assert native.encode_bpe(block, texts, cache, normalized) == encode_in_python(block, texts, cache, normalized)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "cache", [bytearray(), bytearray(63), bytearray(64), bytearray(200), bytearray(b"\xff" * 4096)]
+)
+def test_any_cache_will_do(cache: bytearray) -> None:
+    due = encode_in_python(example(), TEXTS, cache, False)
+    for _ in range(2):
+        assert native.encode_bpe(example(), TEXTS, cache, False) == due
+
+
+def test_a_lone_surrogate_is_an_error_of_both() -> None:
+    for encode in (native.encode_bpe, encode_in_python):
+        with pytest.raises(UnicodeEncodeError):
+            encode(example(), ["a", "b\ud800"], bytearray(64), False)
+
+
+def test_words_are_found() -> None:
+    assert find_word(example(), b"") is None
+    assert find_word(example(), b"a" * 600) is None
+
+
+def damaged(block: bytes, chance: random.Random) -> bytearray:
+    copy = bytearray(block)
+    kind = chance.randrange(4)
+    if kind == 0:
+        return copy[: chance.randrange(len(copy))]
+    if kind == 1:
+        for _ in range(3):
+            copy[chance.randrange(16 + 16 * len(SECTIONS))] = chance.randrange(256)
+        return copy
+    start, size = struct.unpack_from("<QQ", copy, 16 + 16 * chance.randrange(1, len(SECTIONS)))
+    for _ in range(30 if kind == 2 else 1):
+        length = 1 if kind == 2 else chance.randrange(1, 5_000)
+        at = start + chance.randrange(size)
+        copy[at : min(at + length, start + size)] = bytes([chance.randrange(256)]) * (
+            min(at + length, start + size) - at
+        )
+    return copy
+
+
+def test_damaged_blocks_are_errors_or_give_other_ids() -> None:
+    chance = random.Random(0)
+    outcomes = set()
+    for _ in range(1_500):
+        block = damaged(example(), chance)
+        try:
+            found = native.encode_bpe(block, TEXTS, bytearray(2**12), True)
+        except (ValueError, MemoryError) as error:
+            outcomes.add(type(error))
+        else:
+            assert len(found) == len(TEXTS)
+            outcomes.add(list)
+        count = chance.randrange(2_000)
+        try:
+            native.fill_bpe(block, memoryview(chance.randbytes(8 * count)).cast("I"), chance.randbytes(count))  # type: ignore[arg-type]
+        except ValueError:
+            outcomes.add(None)
+    assert {ValueError, list, None} <= outcomes
+
+
+def test_arguments_of_another_kind_are_errors() -> None:
+    for arguments in ((b"", ["a"], b"", False), (b"", ("a",), bytearray(), False), ("", ["a"], bytearray(), False)):
+        with pytest.raises((TypeError, BufferError)):
+            native.encode_bpe(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        native.encode_bpe(example(), [1], bytearray(), False)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="damaged"):
+        native.encode_bpe(memoryview(bytes(1) + example())[1:], ["a"], bytearray(), False)

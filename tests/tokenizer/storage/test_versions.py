@@ -1,0 +1,29 @@
+"""The version of `tokenizers` is found without importing it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import tokenizers
+
+from renderers.tokenizer.storage import versions
+from renderers.tokenizer.storage.versions import tokenizers_version
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert tokenizers_version() == tokenizers.__version__
+    code = "import sys; from renderers.tokenizer.storage.versions import tokenizers_version as version; version()"
+    command = [sys.executable, "-c", code + "; print('tokenizers' in sys.modules)"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("recorded", [[], ["0.1.0", "0.2.0"]])
+def test_if_the_metadata_do_not_decide_the_package_does(monkeypatch: pytest.MonkeyPatch, recorded: list[str]) -> None:
+    monkeypatch.setattr(versions, "_recorded_versions", lambda: recorded)
+    tokenizers_version.cache_clear()
+    try:
+        assert tokenizers_version() == tokenizers.__version__
+    finally:
+        tokenizers_version.cache_clear()
