@@ -391,7 +391,7 @@ def test_a_pickle_has_the_ids_once() -> None:
 
 
 @pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
-@given(st.lists(st.tuples(st.integers(-1, 20), st.integers()), max_size=6), st.integers(-1, 2))
+@given(st.lists(st.tuples(st.integers(-1, 20) | st.integers(0, 300), st.integers()), max_size=6), st.integers(-1, 2))
 def test_runs_are_expanded_alike_in_c_and_in_python(rows: list[tuple[int, int]], column: int) -> None:
     from renderers.core._native import expand
 
