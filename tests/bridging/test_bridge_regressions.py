@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from array import array
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from renderers import (
@@ -504,3 +506,25 @@ def test_a_user_message_in_place_of_an_answer_is_recognized_in_the_history(is_an
     else:
         assert isinstance(bridged, BridgeRefusal)
         assert bridged.reason is BridgeReason.SUFFIX_VARIES
+
+
+def test_a_bridge_of_an_array_equals_that_of_a_list_and_does_not_change_with_it() -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    prompt = renderer.render_ids([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    completion = renderer.tokenizer.encode("Yes.<|end|>")
+    new = [{"role": "user", "content": "Bye"}]
+    expected = renderer.bridge(prompt, completion, new)
+    assert isinstance(expected, Bridge)
+    for given in (
+        list(prompt),
+        array("I", prompt),
+        array("q", prompt),
+        np.array(prompt),
+        expected.tokens.arrays().token_ids,
+    ):
+        ids = given[: len(prompt)]
+        bridged = renderer.bridge(ids, completion, new)
+        ids[0] = 0
+        assert isinstance(bridged, Bridge)
+        assert bridged.tokens == expected.tokens
+        assert bridged.matches_rerender is expected.matches_rerender

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from jinja2 import nodes
 
-from renderers.templating.literals import syntax_tree
 from renderers.templating.message_values import APPENDING, MessageValues, fields_of, names_of
+from renderers.templating.syntax import syntax_tree
+from renderers.templating.tree import find_all
 
 _IDS = frozenset({"id", "tool_call_id", "name"})
 """Fields that link results with calls. Those of different turns are taken to differ."""
@@ -41,7 +42,7 @@ class _Comparisons(MessageValues):
 
     def found(self) -> Iterator[bool]:
         """Yield for each place that may compare two values whether both come from messages."""
-        for node in self._tree.find_all(nodes.Node):
+        for node in find_all(self._tree, nodes.Node):
             match node:
                 case nodes.Compare():
                     left: nodes.Node = node.expr

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 from jinja2 import nodes
 
-from renderers.templating.literals import Variables, syntax_tree, template_variables
+from renderers.templating.literals import Variables, template_variables
+from renderers.templating.syntax import syntax_tree
+from renderers.templating.tree import children, find_all
 
 _LIST, _MESSAGE, _VALUE = "list of messages", "message", "value"
 _NOTHING: frozenset[str] = frozenset()
@@ -39,10 +41,10 @@ def readable_fields(source: str) -> frozenset[str] | None:
     """
     tree = syntax_tree(source)
     flow = _Flow(tree)
-    if any(map(flow.reads_any_field, tree.find_all(nodes.Node))):
+    if any(map(flow.reads_any_field, find_all(tree, nodes.Node))):
         return None
-    attributes = {node.attr for node in tree.find_all(nodes.Getattr)}
-    texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+    attributes = {node.attr for node in find_all(tree, nodes.Getattr)}
+    texts = [node.value for node in find_all(tree, nodes.Const) if isinstance(node.value, str)]
     # `selectattr("a.b")` reads the field `a`.
     return frozenset(attributes.union(texts, *(text.split(".") for text in texts)))
 
@@ -52,10 +54,10 @@ class _Flow:
 
     def __init__(self, tree: nodes.Template) -> None:
         self._constants: Variables = template_variables(tree)
-        self._macros = {macro.name: macro for macro in tree.find_all(nodes.Macro)}
+        self._macros = {macro.name: macro for macro in find_all(tree, nodes.Macro)}
         self._held: dict[str, frozenset[str]] = {"messages": frozenset({_LIST})}
-        calls = [call for call in tree.find_all(nodes.Call) if isinstance(call.node, nodes.Name)]
-        steps = [*tree.find_all((nodes.Assign, nodes.For)), *calls]
+        calls = [call for call in find_all(tree, nodes.Call) if isinstance(call.node, nodes.Name)]
+        steps = [*find_all(tree, (nodes.Assign, nodes.For)), *calls]
         size = -1
         while size != (size := sum(map(len, self._held.values()))):
             for step in steps:
@@ -104,7 +106,7 @@ class _Flow:
 
     def reads_any_field(self, node: nodes.Node) -> bool:
         """Return True if an expression or a statement may read any field of a message that is an operand of it."""
-        operands = [(child, held) for child in node.iter_child_nodes() if (held := self.held(child))]
+        operands = [(child, held) for child in children(node) if (held := self.held(child))]
         if isinstance(node, nodes.Call):
             return self._call_reads(node, operands)
         if isinstance(node, nodes.Macro):

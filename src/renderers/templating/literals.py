@@ -8,19 +8,14 @@ from collections.abc import Iterator, Mapping
 from jinja2 import nodes
 
 from renderers.core.literals import TemplateLiterals
-from renderers.templating.sandbox import ChatEnvironment
+from renderers.templating.syntax import syntax_tree
+from renderers.templating.tree import find_all
 
 _COMPARED = frozenset({"in", "notin", "eq", "ne"})
 _CONTAINMENT = frozenset({"in", "notin"})
 TESTING = (nodes.Compare, nodes.Call, nodes.Filter, nodes.Test, nodes.Dict)
 
 Variables = Mapping[str, list[nodes.Node]]
-
-
-@functools.lru_cache(maxsize=8)
-def syntax_tree(source: str) -> nodes.Template:
-    """Return the syntax tree of a template, which several analyses share. They must not change it."""
-    return ChatEnvironment().parse(source)
 
 
 @functools.lru_cache(maxsize=256)
@@ -33,7 +28,7 @@ def template_literals(source: str) -> TemplateLiterals:
     """
     tree = syntax_tree(source)
     variables = template_variables(tree)
-    literals = {pair for node in tree.find_all(TESTING) for pair in literals_of(node, variables) if pair[0].strip()}
+    literals = {pair for node in find_all(tree, TESTING) for pair in literals_of(node, variables) if pair[0].strip()}
     fields = frozenset(_read_fields(tree))
     within = {text for text, partial in literals if not text.isidentifier() or (partial and text not in fields)}
     return TemplateLiterals(frozenset(within), frozenset(text for text, _ in literals) - within)
@@ -42,8 +37,8 @@ def template_literals(source: str) -> TemplateLiterals:
 def template_variables(tree: nodes.Template) -> Variables:
     """Return the expressions that each variable of a template is set to, or iterates over."""
     variables: dict[str, list[nodes.Node]] = {}
-    pairs: list[tuple[nodes.Node, nodes.Node]] = [(node.target, node.node) for node in tree.find_all(nodes.Assign)]
-    pairs += [(node.target, node.iter) for node in tree.find_all(nodes.For)]
+    pairs: list[tuple[nodes.Node, nodes.Node]] = [(node.target, node.node) for node in find_all(tree, nodes.Assign)]
+    pairs += [(node.target, node.iter) for node in find_all(tree, nodes.For)]
     for target, value in pairs:
         if isinstance(target, nodes.Name):
             variables.setdefault(target.name, []).append(value)
@@ -52,7 +47,7 @@ def template_variables(tree: nodes.Template) -> Variables:
 
 def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
     """Yield the constant texts in an expression, and those that its variables are set to."""
-    for part in (node, *node.find_all((nodes.Const, nodes.Name))):
+    for part in (node, *find_all(node, (nodes.Const, nodes.Name))):
         if isinstance(part, nodes.Const) and isinstance(part.value, str):
             yield part.value
         elif isinstance(part, nodes.Name):
@@ -62,7 +57,7 @@ def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
 
 
 def _read_fields(tree: nodes.Template) -> Iterator[str]:
-    for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Call)):
+    for node in find_all(tree, (nodes.Getattr, nodes.Getitem, nodes.Call)):
         if isinstance(node, nodes.Getattr):
             yield node.attr
         elif isinstance(node, nodes.Getitem):

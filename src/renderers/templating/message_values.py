@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 
 from jinja2 import nodes
 
+from renderers.templating.tree import children, find_all
+
 LIST, MESSAGE, ANY, COUNT = "[messages]", "[message]", "[any field]", "[count]"
 """The values that are not fields: the messages, a message, a field with an unknown name, and a number of messages."""
 
@@ -46,10 +48,10 @@ class MessageValues:
     """The values that the variables, macro parameters and namespace attributes of a template may hold."""
 
     def __init__(self, tree: nodes.Template) -> None:
-        self._macros = {macro.name: macro for macro in tree.find_all(nodes.Macro)}
+        self._macros = {macro.name: macro for macro in find_all(tree, nodes.Macro)}
         self._held: dict[str, Value] = {"messages": frozenset({(LIST, Form.DATA)})}
         self._bound: dict[str, list[nodes.Node]] = {}
-        steps = list(tree.find_all((nodes.Assign, nodes.AssignBlock, nodes.For, nodes.With, nodes.Call, nodes.Macro)))
+        steps = list(find_all(tree, (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.With, nodes.Call, nodes.Macro)))
         for step in steps:
             for name, node, _ in self._bindings(step):
                 self._bound.setdefault(name, []).append(node)
@@ -116,7 +118,7 @@ class MessageValues:
             return self._called(node)
         if isinstance(node, nodes.CondExpr):
             return self.value(node.expr1) | self.value(node.expr2)
-        values = [self.value(child) for child in node.iter_child_nodes()]
+        values = [self.value(child) for child in children(node)]
         union = frozenset().union(*values)
         if isinstance(node, nodes.List | nodes.Tuple):
             return frozenset(map(_in_list, union))
@@ -168,7 +170,7 @@ class MessageValues:
         return frozenset(items)
 
     def _written(self, body: Iterable[nodes.Node]) -> Value:
-        outputs = [output for part in body for output in (part, *part.find_all(nodes.Output))]
+        outputs = [output for part in body for output in (part, *find_all(part, nodes.Output))]
         written = [self.value(node) for output in outputs if isinstance(output, nodes.Output) for node in output.nodes]
         return frozenset((name, _joined(form)) for name, form in frozenset().union(*written))
 
@@ -281,7 +283,7 @@ def leaves_text(arguments: list[nodes.Expr]) -> bool:
 
 def increments(node: nodes.Node, attribute: str) -> bool:
     """Return True if a namespace attribute is set to a sum that contains it."""
-    parts = node.find_all(nodes.Getattr) if isinstance(node, nodes.Add) else ()
+    parts = find_all(node, nodes.Getattr) if isinstance(node, nodes.Add) else ()
     return any(part.attr == attribute for part in parts)
 
 

@@ -13,6 +13,7 @@ from jinja2 import nodes
 from renderers.errors import TemplateError, TemplateLimitError, TemplateSourceError
 from renderers.templating.limits import TemplateLimits
 from renderers.templating.sandbox import ChatEnvironment
+from renderers.templating.tree import children, find_all
 
 PROMPT_FLAG = "add_generation_prompt"
 _NODES_PER_STEP = 128
@@ -45,9 +46,15 @@ def parse_template(source: str, limits: TemplateLimits) -> nodes.Template:
     with as_source_error():
         if _nesting(environment, source) > limits.nesting:
             raise TemplateLimitError("nesting", limits.nesting)
-        tree = environment.parse(source)
+        tree = syntax_tree(source)
         _check_constructs(tree)
     return tree
+
+
+@functools.lru_cache(maxsize=8)
+def syntax_tree(source: str) -> nodes.Template:
+    """Return the syntax tree of a template, which the compiler and several analyses share. They must not change it."""
+    return _environment().parse(source)
 
 
 @contextlib.contextmanager
@@ -93,9 +100,9 @@ def refuse(construct: str, node: nodes.Node) -> TemplateSourceError:
 
 def _check_constructs(tree: nodes.Template) -> None:
     for kind, construct in _REFUSED.items():
-        for node in tree.find_all(kind):
+        for node in find_all(tree, kind):
             raise refuse(f"`{construct}`", node)
-    for call in tree.find_all(nodes.Call):
+    for call in find_all(tree, nodes.Call):
         if isinstance(call.node, nodes.Getattr) and call.node.attr in _REFUSED_METHODS:
             raise refuse(f"`{call.node.attr}`", call)
 
@@ -110,7 +117,7 @@ def find_in(body: Iterable[nodes.Node], kinds: Any) -> Iterator[Any]:
     for node in body:
         if isinstance(node, kinds):
             yield node
-        yield from node.find_all(kinds)
+        yield from find_all(node, kinds)
 
 
 def names_in_target(target: nodes.Node) -> Iterator[str]:
@@ -138,7 +145,7 @@ def jumps_out(body: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
         if isinstance(node, nodes.Break | nodes.Continue):
             yield node
         else:
-            yield from jumps_out(node.else_ if isinstance(node, nodes.For) else node.iter_child_nodes())
+            yield from jumps_out(node.else_ if isinstance(node, nodes.For) else children(node))
 
 
 def stored_names(body: Iterable[nodes.Node]) -> dict[str, int]:
@@ -196,7 +203,7 @@ def loop_uses(body: Iterable[nodes.Node]) -> set[str]:
             if _is_loop(node):
                 uses.add("")
         else:
-            uses |= loop_uses(node.iter_child_nodes())
+            uses |= loop_uses(children(node))
     return uses
 
 

@@ -20,7 +20,6 @@ from renderers.templating.literals import (
     TESTING,
     constant_texts,
     literals_of,
-    syntax_tree,
     template_literals,
     template_variables,
 )
@@ -41,6 +40,8 @@ from renderers.templating.message_values import (
     leaves_text,
     names_of,
 )
+from renderers.templating.syntax import syntax_tree
+from renderers.templating.tree import children, find_all
 
 _LINKED = (
     frozenset({"content", "text"}),
@@ -75,10 +76,10 @@ def text_uses(source: str) -> TextUses:
     """
     tree = syntax_tree(source)
     analysis, variables = _Analysis(tree, template_literals(source)), template_variables(tree)
-    testing = [node for node in tree.find_all(TESTING) if analysis.is_tested(node)]
+    testing = [node for node in find_all(tree, TESTING) if analysis.is_tested(node)]
     exposed: set[str] = set()
     lengths: set[tuple[bool, int]] = {(False, 0)}
-    for node in tree.find_all(nodes.Node):
+    for node in find_all(tree, nodes.Node):
         exposed |= {name for name, _ in analysis.exposed(node)} - {COUNT}
         lengths.update((False, length) for length in analysis.compared_numbers(node, _is_length))
         lengths.update((True, length) for length in analysis.compared_numbers(node, _is_id_length))
@@ -88,7 +89,7 @@ def text_uses(source: str) -> TextUses:
         short_length=max(length for of_id, length in lengths if not of_id and length <= SHORT_TEXT),
         id_lengths=any(of_id for of_id, _ in lengths),
         tested=frozenset(text for node in testing for text, _ in literals_of(node, variables)).union(
-            *(analysis.bound_texts(name.name) for node in testing for name in node.find_all(nodes.Name))
+            *(analysis.bound_texts(name.name) for node in testing for name in find_all(node, nodes.Name))
         ),
         joins_texts=any(map(analysis.tests_joined_text, testing)),
         counts=frozenset(count for count in analysis.counts() if 2 < count <= _LARGEST_COUNT),
@@ -133,7 +134,7 @@ class _Analysis(MessageValues):
         if check is not None:
             return check(node)
         if isinstance(node, nodes.BinExpr | nodes.UnaryExpr):
-            return frozenset().union(*map(self.value, node.iter_child_nodes()))
+            return frozenset().union(*map(self.value, children(node)))
         return CLEAN
 
     def _of_forms(self, operands: Iterable[nodes.Node], *forms: Form) -> Value:
@@ -373,10 +374,10 @@ class _Analysis(MessageValues):
         for part in node.body:
             if isinstance(part, nodes.Assign) and _counts_up(part):
                 return True
-            for compared in (part, *part.find_all((nodes.Compare, nodes.Output))):
+            for compared in (part, *find_all(part, (nodes.Compare, nodes.Output))):
                 if isinstance(compared, nodes.Compare | nodes.Output) and any(
                     isinstance(getter.node, nodes.Name) and getter.node.name == "loop" and getter.attr in LOOP_COUNTS
-                    for getter in compared.find_all(nodes.Getattr)
+                    for getter in find_all(compared, nodes.Getattr)
                 ):
                     return True
         return False
@@ -447,12 +448,12 @@ class _Analysis(MessageValues):
         Messages can be counted in more ways than can be listed, so all numbers of the template count, whatever they are
         used for. The text of a count is longer from 10 on.
         """
-        for constant in self._tree.find_all(nodes.Const):
+        for constant in find_all(self._tree, nodes.Const):
             if type(constant.value) is int:
                 yield abs(constant.value)
             elif isinstance(constant.value, str) and constant.value.isdecimal() and len(constant.value) < 3:
                 yield int(constant.value)
-        lengths = (node for node in self._tree.find_all(nodes.Filter) if node.name in ("length", "count"))
+        lengths = (node for node in find_all(self._tree, nodes.Filter) if node.name in ("length", "count"))
         if any(name == COUNT for node in lengths for name, _ in self.value(node.node)):
             yield 10
 
@@ -467,7 +468,7 @@ class _Analysis(MessageValues):
         if not any(is_number(*pair) for operand in operands for pair in self.value(operand)):
             return
         for operand in operands:
-            for part in (operand, *operand.find_all((nodes.Const, nodes.Name))):
+            for part in (operand, *find_all(operand, (nodes.Const, nodes.Name))):
                 bound = self._bound.get(part.name, []) if isinstance(part, nodes.Name) else [part]
                 numbers = (value.value for value in bound if isinstance(value, nodes.Const))
                 yield from (number for number in numbers if type(number) is int)

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 from jinja2 import nodes
 
-from renderers.templating.literals import syntax_tree
-from renderers.templating.syntax import find_in
+from renderers.templating.syntax import find_in, syntax_tree
 
 
 @functools.lru_cache(maxsize=256)

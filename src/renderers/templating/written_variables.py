@@ -10,7 +10,8 @@ import functools
 
 from jinja2 import nodes
 
-from renderers.templating.literals import syntax_tree
+from renderers.templating.syntax import syntax_tree
+from renderers.templating.tree import children, find_all
 
 _TYPE_TESTS = frozenset("defined undefined none string boolean number mapping sequence iterable".split())
 _DEFAULTS = frozenset({"default", "d"})
@@ -36,10 +37,10 @@ class _Uses:
     """The places of a template that read a variable, and the nodes around each node."""
 
     def __init__(self, tree: nodes.Template) -> None:
-        around = (tree, *tree.find_all(nodes.Node))
-        self._parents = {child: node for node in around for child in node.iter_child_nodes()}
+        around = (tree, *find_all(tree, nodes.Node))
+        self._parents = {child: node for node in around for child in children(node)}
         self._reads: dict[str, list[nodes.Name]] = {}
-        for name in tree.find_all(nodes.Name):
+        for name in find_all(tree, nodes.Name):
             if name.ctx == "load":
                 self._reads.setdefault(name.name, []).append(name)
         self._in_progress: set[str] = set()
