@@ -50,7 +50,7 @@ class ResponseParser:
         self._marker_text = compiled.marker_text
         self._scanner = new_scanner(compiled, tools, prefill=prefill)
         self._scanner.calls.follows = follows_calls
-        if compiled.can_end_in(prefill.byte_text):
+        if prefill.byte_text and compiled.can_end_in(prefill.byte_text):
             self._scanner.feed(NO_PIECES)
             self._scanner.calls.forget()
             if self._scanner.stop_token_id is not None:
@@ -137,7 +137,7 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: list[Any]) -> Pieces:
         if text is None:
             if find_invalid_id(ids) >= 0:
                 ids = as_ids(prompt_ids, name="prompt_ids", any_int=True)[-size:]
-            text = compiled.marker_text.pieces(ids).byte_text
+            text = compiled.marker_text.byte_text(ids)
         _, marker, prefill = text.rpartition(header)
         if marker:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))
