@@ -85,6 +85,11 @@ def test_the_text_of_known_tokens_is_that_of_the_pieces(ids: list[Any]) -> None:
             MARKER_TEXT.pieces(ids)
 
 
+@given(st.lists(st.integers() | st.integers(0, 300), max_size=5))
+def test_the_byte_text_alone_is_that_of_the_pieces(ids: list[int]) -> None:
+    assert MARKER_TEXT.byte_text(ids) == MARKER_TEXT.pieces(ids).byte_text
+
+
 def test_known_tokens_have_a_text() -> None:
     ids = TOKENIZER.encode("ab<|think|>", add_special_tokens=False)
     MARKER_TEXT.pieces(ids)

@@ -279,7 +279,7 @@ def test_a_special_token_without_text_is_not_a_header() -> None:
 def _state_after(renderer: ChatRenderer, prompt: list[int], completion: list[int]) -> Any:
     """Parse a completion after a prompt, of which all ids are searched for the header at once."""
     compiled = renderer._compiled_grammar
-    _, found, prefill = compiled.marker_text.pieces(prompt).byte_text.rpartition(compiled.header)
+    _, found, prefill = compiled.marker_text.byte_text(prompt).rpartition(compiled.header)
     pieces = Pieces.of(split_at_marker_tokens(prefill)) if found else NO_PIECES
     return ResponseParser(compiled, None, prefill=pieces).close(completion)
 

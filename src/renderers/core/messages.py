@@ -282,7 +282,16 @@ def readable_tools(tools: Iterable[Any] | None) -> list[Any] | None:
     if tools is None:
         return None
     values = tools if type(tools) is list else list_messages(tools, kind="tools")
-    return values if all(map(_is_usual_call, values)) and is_plain(values) else normalise_tools(values)
+    return values if _are_usual_tools(values) and is_plain(values) else normalise_tools(values)
+
+
+def _are_usual_tools(values: list[Any]) -> bool:
+    """Return True if all tools are dicts of exact types with a function and its name."""
+    for value in values:
+        function = value.get("function") if type(value) is dict else None
+        if type(function) is not dict or type(function.get("name")) is not str:
+            return False
+    return True
 
 
 def _read_tools(values: list[Any]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -47,11 +48,10 @@ class MarkerText:
         self._texts: dict[str, str] = {UNKNOWN: ""}
         for token_id, character in characters.items():
             self._texts[character] = texts[token_id].replace(UNKNOWN, "")
-        # None if a marker takes two bytes.
-        self._byte_texts: list[tuple[bytes, bytes]] | None = None
-        if all(character <= "\xff" for character in self._texts):
-            texts_of_markers = self._texts.items()
-            self._byte_texts = [(mark.encode("latin-1"), text.encode("latin-1")) for mark, text in texts_of_markers]
+        narrow = {character: text for character, text in self._texts.items() if character <= "\xff"}
+        self._narrow_texts = [(mark.encode("latin-1"), text.encode("latin-1")) for mark, text in narrow.items()]
+        # The table has no markers that take two bytes, and the end of a prompt can have any marker.
+        self._has_wide = len(narrow) < len(self._texts)
         self._decoded: dict[str, str] = {}
         self._ids = {character: token_id for token_id, character in characters.items()}
         self._characters = {
@@ -109,7 +109,17 @@ class MarkerText:
 
     def known_text(self, token_ids: list[Any]) -> str | None:
         """Return the byte text of items that are ids of known tokens. None if any of them is something else."""
-        return self._table.text(token_ids) if self._table is not None else None
+        return self._table.text(token_ids) if self._table is not None and not self._has_wide else None
+
+    def byte_text(self, ids: list[int]) -> str:
+        """Return the byte text of ints without the positions in it. Takes less time for a few of them."""
+        if self._table is not None and not self._has_wide:
+            return self.pieces(ids).byte_text
+        try:
+            return "".join(map(self._piece_texts.__getitem__, array("I", ids)))
+        except OverflowError:
+            # A number that is not a token id.
+            return self.pieces(ids).byte_text
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""
@@ -125,10 +135,11 @@ class MarkerText:
         return text
 
     def _decode(self, byte_text: str) -> str:
-        if self._byte_texts is None:
+        try:
+            data = byte_text.encode("latin-1")
+        except UnicodeEncodeError:
             return self._decode_wide(byte_text)
-        data = byte_text.encode("latin-1")
-        for mark, text in self._byte_texts:
+        for mark, text in self._narrow_texts:
             if mark in data:
                 if not text:
                     # Bytes before and after a marker do not form a character, even if the marker has no text.

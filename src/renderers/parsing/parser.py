@@ -51,7 +51,7 @@ class ResponseParser:
         self._marker_text = compiled.marker_text
         self._scanner = new_scanner(compiled, tools, prefill=prefill)
         self._scanner.calls.follows = follows_calls
-        if compiled.can_end_in(prefill.byte_text):
+        if prefill.byte_text and compiled.can_end_in(prefill.byte_text):
             self._scanner.feed(NO_PIECES)
             self._scanner.calls.forget()
             if self._scanner.stop_token_id is not None:
@@ -145,7 +145,7 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: Sequence[Any]) -> Pieces
         listed = list(ids)
         text = compiled.marker_text.known_text(listed)
         if text is None:
-            text = compiled.marker_text.pieces(listed).byte_text
+            text = compiled.marker_text.byte_text(listed)
         _, marker, prefill = text.rpartition(header)
         if marker:
             return compiled.prefills.get(prefill, functools.partial(_pieces_of, prefill))

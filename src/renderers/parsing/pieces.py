@@ -169,7 +169,7 @@ class PieceTable:
     def _add(self, missing: list[int], entries: bytearray, long_texts: bytearray) -> None:
         """Add ids, up to the first one that cannot have an entry."""
         texts, overrides = self._texts, self._overrides
-        for number in missing:
+        for number in dict.fromkeys(missing):
             if not 0 <= number < _LARGEST_TABLE:
                 return
             text, at = overrides.get(number) or texts[number], number * _ENTRY

@@ -233,16 +233,17 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
     """
     if not isinstance(value, dict):
         return failed_call(MISSING_NAME)
-    present = [key for key in arguments if key in value]
     name = name_of(value)
-    if not present and name is not None and value.keys() - _BESIDE_ARGUMENTS:
-        return failed_call(MALFORMED, name)
-    if not present:
-        parsed = _NO_ARGUMENTS
-    elif isinstance(value[present[0]], dict):
-        parsed = ReadArguments(value[present[0]], OK)
+    for key in arguments:
+        if key in value:
+            written = value[key]
+            is_object = isinstance(written, dict)
+            parsed = ReadArguments(written, OK) if is_object else read_arguments(member_text(text, key))
+            break
     else:
-        parsed = read_arguments(member_text(text, present[0]))
+        if name is not None and value.keys() - _BESIDE_ARGUMENTS:
+            return failed_call(MALFORMED, name)
+        parsed = _NO_ARGUMENTS
     call_id = first_member(value, IDS)
     return named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
 
@@ -254,7 +255,7 @@ def read_json_call(payload: Payload) -> ParsedToolCall:
     try:
         call = call_of(read_json(text), text)
     except JsonError:
-        return broken_call(payload, read_json_head(payload))
+        return broken_call(payload, read_json_head(payload)) if "{" in text else failed_call(INVALID)
     return call if text is written else recovered(call, RecoveryKind.CODE_FENCE)
 
 

@@ -106,10 +106,9 @@ class TokenTexts(Mapping[int, str]):
         self._kept: dict[int, str] = {}
 
     def __getitem__(self, number: int) -> str:
-        try:
-            return self._kept[number]
-        except KeyError:
-            return self._look_up(number)
+        # Most ids are looked up once, and an error takes longer than the rest.
+        text = self._kept.get(number)
+        return self._look_up(number) if text is None else text
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._kept)
