@@ -10,6 +10,15 @@ from tests.support.completions import grammar_of, reader_of_bytes
 from tests.support.responses import CALL, OK, embedded, read
 
 
+@pytest.mark.parametrize("end", ["<｜tool▁calls▁end｜>", ""])
+def test_the_text_of_a_section_without_calls_stays_in_the_message(end: str) -> None:
+    text = f"<｜tool▁calls▁begin｜>function<｜tool▁sep｜>look\n{{}}{end}"
+    reader = reader_of_bytes(grammar_of("deepseek_v3"), marks=True)
+    response = completions.read(reader, [[token] for token in reader.encode(text)]).response
+    assert [call.name for call in response.tool_calls] == [None]
+    assert response.to_message() == {"role": "assistant", "content": text}
+
+
 def test_a_call_that_begins_in_the_prompt_is_parsed() -> None:
     prompt = '<|turn|>assistant\n<|call|>{"name": "get", "arguments'
     (call,) = read('": {"city": "Rome"}}<|/call|><|end|>', prompt=prompt).tool_calls

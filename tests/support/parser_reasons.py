@@ -229,7 +229,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         key="deepseek section without calls",
-        text="A section without the markers of a call is a broken call. Its text is in `skipped`.",
+        text="A section without the markers of a call is a broken call, with its text.",
         holds=lambda outcome: [call.name for call in outcome.parsed.tool_calls] == [None],
         formats=("deepseek_v3",),
     ),

@@ -331,7 +331,8 @@ class Extension:
                 return _no_stop_token(
                     f"the completion ends with the stop token {name}, which the template never writes"
                 )
-            if stop not in ends and not prior.state.calls and self._ends_answers(stop):
+            is_result = "tool" in self._roles and not prior.state.calls
+            if is_result and stop not in ends and self._ends_answers(stop):
                 detail = f"the completion ends with {self._name_token(stop)}, which ends a turn without calls"
                 return _no_stop_token(f"{describe_new(self.new)}: {detail}")
             before, _ = prior.around_stop

@@ -189,6 +189,9 @@ def _prove_history(
         if fault is None and not (stop and last_stop and tail == followed_tail + last_stop):
             ends = f"with {_quote(tail)} if nothing follows it, and with {_quote(followed_tail)} if messages follow"
             fault = refuse(BridgeReason.NO_STOP_TOKEN, f"the template ends an assistant's turn {ends}")
+    elif not (field or followed_field) and stop and alone.stop:
+        # An empty turn has no field that its tail could follow.
+        last_stop = alone.stop
     end = followed.end
     stop_is_next = any(span.message > index for span in followed.trace.spans_in(end - len(stop), end))
     suffix = suffixes.setdefault(followed.trace.text[end:], len(suffixes))

@@ -56,6 +56,8 @@ class CallReader:
         self.section: tuple[int, int] | None = None
         """The first token of the open section of calls, and the number of calls before it. None outside of sections."""
         self._section_opening = self._section_closing = ""
+        self.section_text: list[tuple[str, str]] = []
+        """The text of the open section beside its calls, as byte text and decoded."""
         self._needs_closing = compiled.grammar.call is None or bool(compiled.grammar.call[1])
         self.recoveries: list[RecoveryKind] = []
         """The differences of the next call from the format, as far as they are known before it is parsed."""
@@ -66,6 +68,7 @@ class CallReader:
         """Begin a section of calls with a marker at a position."""
         self.section = self._buffer.token_at(position), len(self.calls)
         self._section_opening, self._section_closing = self._emitter.trimmed + opener, closer
+        self.section_text.clear()
 
     def begin_list(self) -> None:
         """Turn the call that has begun into a section of calls, before anything in it was read."""
@@ -87,8 +90,9 @@ class CallReader:
         opened, self.section = self.section, None
         if opened is not None and not has_calls:
             status = ToolCallParseStatus.MALFORMED_STRUCTURE if closed else ToolCallParseStatus.UNCLOSED_BLOCK
-            text = self._section_opening + (self._section_closing if closed else "")
-            self._emit(ParsedToolCall("", status=status, text=self._compiled.marker_text.decode(text)), opened[0], end)
+            decode, raw = self._compiled.marker_text.decode, "".join([text for _, text in self.section_text])
+            text = decode(self._section_opening) + raw + (decode(self._section_closing) if closed else "")
+            self._emit(ParsedToolCall("", status=status, text=text), opened[0], end)
 
     def forget(self) -> None:
         """Forget the calls of the prompt: the calls of a completion are numbered from 0."""

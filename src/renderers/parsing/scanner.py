@@ -338,7 +338,7 @@ class MarkerScanner(Scanner):
         self.begin_content(self.compiled.fields.in_response)
 
     def _begin_section(self) -> None:
-        self.begin(self._in_section, TEXT_IN_SECTION)
+        self.begin(self._in_section, TEXT_IN_SECTION._replace(captured=self.calls.section_text))
 
     def begin_call(self, position: int, marker: str) -> None:
         """Begin a call, or several, after the marker that opens them."""

@@ -252,6 +252,17 @@ def test_a_refusal_does_not_mention_a_template(gpt_oss: ChatRenderer) -> None:
         assert "the format" in refusal.detail
 
 
+def test_an_empty_answer_is_bridged_as_any_other(gpt_oss: ChatRenderer) -> None:
+    keeping = create_renderer(gpt_oss.tokenizer, thinking_retention="all")
+    prompt = keeping.render_ids([ASK], add_generation_prompt=True)
+    for stop, closing in (("<|return|>", ""), ("", "<|end|>")):
+        completion = keeping.tokenizer.encode(f"<|channel|>final<|message|>{stop}")
+        bridge = keeping.bridge(prompt, completion, [ASK])
+        assert isinstance(bridge, Bridge), bridge
+        added = keeping.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
+        assert added == f"{closing}<|start|>user<|message|>{ASK['content']}<|end|><|start|>assistant"
+
+
 def test_a_result_after_an_answer_is_refused(gpt_oss: ChatRenderer) -> None:
     prompt = gpt_oss.render_ids([ASK], tools=[TOOL], add_generation_prompt=True)
     completion = gpt_oss.tokenizer.encode("<|channel|>final<|message|>Yes<|return|>")
