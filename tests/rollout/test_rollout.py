@@ -426,12 +426,12 @@ def test_a_client_is_an_object_or_a_function(renderer: ChatRenderer, tmp_path: A
     rollout = Rollout(renderer, sampler.sample, [user("Hi")])
     assert sample(rollout).parsed.content == "A"
     wrong: Any = 3
-    with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
+    with pytest.raises(TypeError, match="client must be an InferenceClient, an AsyncOpenAI client, another object"):
         Rollout(renderer, wrong, [user("Hi")])
-    with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
+    with pytest.raises(TypeError, match="client must be an InferenceClient, an AsyncOpenAI client, another object"):
         rollout.client = wrong
     rollout.save(tmp_path / "rollout.jsonl")
-    with pytest.raises(TypeError, match="client must be an InferenceClient, another object"):
+    with pytest.raises(TypeError, match="client must be an InferenceClient, an AsyncOpenAI client, another object"):
         Rollout.load(tmp_path / "rollout.jsonl", renderer, wrong)
     with pytest.raises(RolloutError, match="has no client"):
         sample(Rollout(renderer, None, [user("Hi")]))

@@ -77,6 +77,15 @@ def test_only_content_is_trained_for_roles_trained_by_content() -> None:
     assert built(lists(sampled_mask=[True] * 10), content_sft_roles={"user"}) == "0110111110"
 
 
+def test_options_are_checked_before_the_renderer() -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
+    none: Any = None
+    with pytest.raises(ValueError, match="message_loss_mask must have one entry per message"):
+        build_training_sample(none, messages, message_loss_mask=[1])
+    with pytest.raises(TypeError, match="renderer must be the result of create_renderer, not None"):
+        build_training_sample(none, messages, message_loss_mask=[0, 1])
+
+
 def test_roles_trained_by_content_are_treated_as_others_if_is_content_is_unknown() -> None:
     assert built(lists(is_content=[]), content_sft_roles={"user", "assistant"}) == "0000000110"
 

@@ -127,7 +127,6 @@ def build_training_sample(
     >>> renderer.tokenizer.decode(trained), sample.loss_weights[-3:]
     ('Hello!<|end|>', [1.0, 0.5, 0.0])
     """
-    check_renderer(renderer)
     check_options(content_sft_roles=content_sft_roles, message_loss_mask=message_loss_mask, weights=weights)
     check_overlong(max_length, overlong)
     conversation = list_messages(messages)
@@ -135,6 +134,7 @@ def build_training_sample(
     by_role, by_channel = split_weights(weights)
     if isinstance(content_sft_roles, str):
         raise ValueError(f"content_sft_roles must be a set of roles, such as {{{content_sft_roles!r}}}, not a string")
+    check_renderer(renderer)
     rendered = renderer.render(conversation, tools=tools, **render_options(process_multimodal, template_arguments))
     known, runs = attribution_of(rendered, messages=len(conversation))
     if "sampled_mask" not in known and role_to_mask is None:
