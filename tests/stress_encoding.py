@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from renderers.tokenizer.engines.fastokens import FastokensEngine, UnfitEngineError
 from tokenizers import Tokenizer
 
 from renderers import (
