@@ -398,7 +398,8 @@ class Extension:
         encoded = text.encoded
         first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
         before = len(prior.prompt) + len(prior.completion)
-        all_ids = prior.prompt + array("I", prior.completion) + encoded.ids[first:]
+        # The prompt is long, so it is copied only once.
+        all_ids = prior.prompt + (array("I", prior.completion) + encoded.ids[first:])
         moved = before - first
 
         # A result gets its name from the message or from the model's call.
