@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from scripts.incumbent.classes import CLASSES, FailureClass
 
-MOST_FAILURES = 280
+MOST_FAILURES = 273
 """The number of tests that may fail, all classes together. It may only decrease."""
 
 
