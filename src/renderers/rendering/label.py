@@ -40,14 +40,14 @@ def label(
     Content at the start of a turn that is enclosed in the template's reasoning markers is reasoning. With
     `inline_reasoning`, markers inside the content count as well.
     """
-    channels, found = index_spans(trace.spans, [message["role"] in RESULT_ROLES for message in messages])
+    channels, message_spans = index_spans(trace.spans, [message["role"] in RESULT_ROLES for message in messages])
     finder = _TurnFinder(trace, turn_format, stop_tokens, inline_reasoning=inline_reasoning)
     moves_borders = conventions != _DEFAULT_CONVENTIONS
     turns: list[Turn | None] = []
     media: Media = {}
     previous_role = ""
     for index, message in enumerate(messages):
-        role, own, turn = message["role"], found[index], None
+        role, own, turn = message["role"], message_spans[index], None
         # Most contents are texts.
         if type(message.get("content")) is not str and (parts := media_parts(message)):
             texts = (turn_format.placeholder(role, kind) for kind in set(parts.values()))

@@ -106,13 +106,13 @@ def index_in_python(
         first.setdefault(message, number)
         if channels[number] is Channel.CONTENT and start < end:
             content_starts.setdefault(message, start)
-    found = [
+    message_spans = [
         _spans_of(message, spans, channels, first[message], content_starts.get(message, -1))
         if message in first
         else None
         for message in range(len(are_results))
     ]
-    return channels, found
+    return channels, message_spans
 
 
 def _spans_of(
