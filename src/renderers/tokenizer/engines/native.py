@@ -44,21 +44,21 @@ class NativeEngine:
         texts = list(texts)
         kept = texts if self._added is None else ["" if self._added.search(text) else text for text in texts]
         try:
-            found = self._encode(self.vocabulary.buffer, kept, self._cache, False)
+            encoded = self._encode(self.vocabulary.buffer, kept, self._cache, False)
         except UnicodeEncodeError as error:
             at = error.start
             raise UnencodableTextError.at(f"character {at} of the text", error.object[at]) from None
-        if None in found:
-            changed = [at for at, ids in enumerate(found) if ids is None]
+        if None in encoded:
+            changed = [at for at, ids in enumerate(encoded) if ids is None]
             for at, ids in zip(changed, self._encode_normalized([kept[at] for at in changed]), strict=True):
-                found[at] = ids
+                encoded[at] = ids
         if kept is not texts:
-            return [None if text and not own else ids for text, own, ids in zip(texts, kept, found, strict=True)]
-        return found
+            return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
+        return encoded
 
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
         written = list(map(self._normalize, texts))
-        found = self._encode(self.vocabulary.buffer, written, self._cache, True)
+        encoded = self._encode(self.vocabulary.buffer, written, self._cache, True)
         if self._added is None:
-            return found
-        return [None if self._added.search(text) else ids for text, ids in zip(written, found, strict=True)]
+            return encoded
+        return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]
