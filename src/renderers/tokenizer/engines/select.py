@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -80,16 +80,19 @@ class EngineChoice:
         digest: str,
         added: frozenset[str],
         isolated: frozenset[str],
+        layout: Mapping[str, int] | None = None,
         stored: CompiledVocabulary | None = None,
     ) -> None:
         """Take the option, the tokenizer, and all its added tokens. `isolated` are those that texts never contain.
 
-        `stored` is the compiled vocabulary, if there is one already. It is used from the first text on.
+        `layout` are the others that texts can be cut at, with their ids. `stored` is the compiled vocabulary, if there
+        is one already. It is used from the first text on.
         """
         self._backend = backend
         self._digest = digest
         self._isolated = isolated
         self._added = added - isolated
+        self._layout = layout
         self._due = 0
         if option == "auto":
             self._due = _CHARACTERS_PER_TOKEN * backend.get_vocab_size(with_added_tokens=True)
@@ -153,7 +156,7 @@ class EngineChoice:
             normalizer = backend.normalizer
             return text if normalizer is None else normalizer.normalize_str(text)
 
-        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added)
+        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added, layout=self._layout)
         return _ENGINES.setdefault(self._digest, engine)
 
     def _refuse(self, reason: str) -> None:
