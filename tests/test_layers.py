@@ -53,6 +53,7 @@ IMPORTING_FUNCTIONS = {
     "factory._find_custom",
     "settings._config_reader",
     "settings.config",
+    "tokenizer.engines.select._compile",
     "tokenizer.loading.locate._cached_or_fetched",
     "tokenizer.loading.suggest._known_names",
     "tokenizer.tokenizer._load_again",

@@ -9,7 +9,7 @@ from renderers.tokenizer.encoding.token_sizes import replaces_only_spaces
 from renderers.tokenizer.engines.huggingface import component_types, prepends_a_space
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import AddedToken, Tokenizer
 
 
 class AddedTokenFacts(NamedTuple):
@@ -19,6 +19,11 @@ class AddedTokenFacts(NamedTuple):
     normalized: bool
     lstrip: bool
     rstrip: bool
+    single_word: bool
+
+    @classmethod
+    def of(cls, token: AddedToken) -> AddedTokenFacts:
+        return cls(token.content, token.normalized, token.lstrip, token.rstrip, token.single_word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,7 @@ def facts_of(tokenizer: Tokenizer) -> TokenizerFacts:
     return TokenizerFacts(
         size=tokenizer.get_vocab_size(with_added_tokens=True),
         model_size=tokenizer.get_vocab_size(with_added_tokens=False),
-        added=tuple(AddedTokenFacts(token.content, token.normalized, token.lstrip, token.rstrip) for token in added),
+        added=tuple(map(AddedTokenFacts.of, added)),
         normalizes=tokenizer.normalizer is not None,
         composes={"NFC"}.issuperset(component_types(tokenizer.normalizer)),
         prepends_a_space=prepends_a_space(tokenizer),

@@ -133,6 +133,7 @@ class Vocab:
             self.facts,
             added=frozenset(self.added_tokens),
             isolated=self.isolated_texts,
+            layout=self._layout_tokens,
             stored=None if self.stored is None else self.stored.compiled,
             file=file,
         )
@@ -230,6 +231,14 @@ class Vocab:
 
     def _texts_of(self, ids: Collection[int]) -> frozenset[str]:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)
+
+    @lazy
+    def _layout_tokens(self) -> dict[str, int]:
+        """The runs of spaces and newlines among the added tokens, unless one may be more than its own text."""
+        layout = [token for token in self.facts.added if token.content and token.content not in self.reserved_texts]
+        if any(token.normalized or token.lstrip or token.rstrip or token.single_word for token in layout):
+            return {}
+        return {token.content: self.added_tokens[token.content] for token in layout}
 
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:

@@ -9,14 +9,17 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from renderers import EMBEDDED, load_tokenizer
 from renderers.core.native import COMPILED, native
 from renderers.tokenizer.compiled.block import SECTIONS, writable_sections
 from renderers.tokenizer.compiled.compile import compile_vocabulary
 from renderers.tokenizer.compiled.model import read_model
-from renderers.tokenizer.compiled.twin import encode_in_python, fill_in_python, find_word
+from renderers.tokenizer.compiled.twin import encode_in_python, fill_in_python
+from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+from renderers.tokenizer.encoding.piece_cache import unpack_ids
+from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.proof import probe_texts
 from tests.support.corpus import nasty_texts
 
@@ -56,13 +59,43 @@ def refilled(backend: Tokenizer, block: bytes, *, byte_level: bool) -> bytearray
     return copy
 
 
-@pytest.mark.parametrize("name", ["google/gemma-4-31B-it", "zai-org/GLM-4.5-Air"])
-def test_real_tables_are_filled_alike(name: str, hub: object) -> None:
-    vocab = load_tokenizer(name).vocab
-    assert refilled(vocab.backend, block_of(name), byte_level=vocab.byte_level) == block_of(name)
+def random_tokenizer(seed: int, *, byte_level: bool) -> Tokenizer:
+    """Return a tokenizer with random merges of what is next to each other in texts, across borders of characters."""
+    chance = random.Random(seed)
+    symbols = BYTE_SYMBOLS if byte_level else [f"<0x{byte:02X}>" for byte in range(256)]
+    vocabulary = {symbol: number for number, symbol in enumerate(symbols)}
+    lines = [text.replace(" ", "▁") for text in TEXTS]
+    rows = [[BYTE_SYMBOLS[byte] for byte in text.encode()] for text in TEXTS] if byte_level else list(map(list, lines))
+    for character in {character for row in rows for character in row} - vocabulary.keys():
+        vocabulary[character] = len(vocabulary)
+    merges: list[tuple[str, str]] = []
+    for _ in range(200):
+        row = chance.choice([row for row in rows if len(row) > 1])
+        at = chance.randrange(len(row) - 1)
+        merges.append((row[at], row[at + 1]))
+        row[at : at + 2] = ["".join(merges[-1])]
+        vocabulary.setdefault(row[at], len(vocabulary))
+    backend = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=not byte_level, ignore_merges=bool(seed % 2)))
+    if byte_level:
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=seed % 3 != 0)
+    else:
+        backend.normalizer = normalizers.Replace(" ", "▁")
+    return backend
 
 
-@pytest.mark.parametrize("name", ["google/gemma-4-31B-it", "Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-V3"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("byte_level", [True, False])
+def test_random_vocabularies_are_filled_and_encoded_alike(seed: int, byte_level: bool) -> None:
+    backend = random_tokenizer(seed, byte_level=byte_level)
+    block = compile_vocabulary(backend, isolated=frozenset())
+    assert refilled(backend, block, byte_level=byte_level) == block
+    texts = [text for text in TEXTS if "\U0010ffff" not in text]
+    own = native.encode_bpe(block, texts, bytearray(2**12), True)
+    assert own == encode_in_python(block, texts, bytearray(), True)
+    assert [list(unpack_ids(ids)) for ids in own if ids is not None] == encode_batch(backend, texts)
+
+
+@pytest.mark.parametrize("name", ["google/gemma-4-31B-it", "deepseek-ai/DeepSeek-V3"])
 def test_real_vocabularies_encode_alike(name: str, hub: object) -> None:
     texts = [text[:3_000] for text in (*nasty_texts(code_files=2, random_texts=40), *probe_texts(words=[])[::7])]
     for normalized in (True, False):
@@ -96,11 +129,6 @@ def test_a_lone_surrogate_is_an_error_of_both() -> None:
             encode(example(), ["a", "b\ud800"], bytearray(64), False)
 
 
-def test_words_are_found() -> None:
-    assert find_word(example(), b"") is None
-    assert find_word(example(), b"a" * 600) is None
-
-
 def damaged(block: bytes, chance: random.Random) -> bytearray:
     copy = bytearray(block)
     kind = chance.randrange(4)
@@ -112,17 +140,15 @@ def damaged(block: bytes, chance: random.Random) -> bytearray:
         return copy
     start, size = struct.unpack_from("<QQ", copy, 16 + 16 * chance.randrange(1, len(SECTIONS)))
     for _ in range(30 if kind == 2 else 1):
-        length = 1 if kind == 2 else chance.randrange(1, 5_000)
-        at = start + chance.randrange(size)
-        copy[at : min(at + length, start + size)] = bytes([chance.randrange(256)]) * (
-            min(at + length, start + size) - at
-        )
+        at = chance.randrange(size)
+        length = min(1 if kind == 2 else chance.randrange(1, 5_000), size - at)
+        copy[start + at : start + at + length] = bytes([chance.randrange(256)]) * length
     return copy
 
 
 def test_damaged_blocks_are_errors_or_give_other_ids() -> None:
     chance = random.Random(0)
-    outcomes = set()
+    outcomes: set[type | None] = set()
     for _ in range(1_500):
         block = damaged(example(), chance)
         try:
@@ -143,7 +169,7 @@ def test_damaged_blocks_are_errors_or_give_other_ids() -> None:
 def test_arguments_of_another_kind_are_errors() -> None:
     for arguments in ((b"", ["a"], b"", False), (b"", ("a",), bytearray(), False), ("", ["a"], bytearray(), False)):
         with pytest.raises((TypeError, BufferError)):
-            native.encode_bpe(*arguments)  # type: ignore[arg-type]
+            native.encode_bpe(*arguments)
     with pytest.raises(TypeError):
         native.encode_bpe(example(), [1], bytearray(), False)  # type: ignore[list-item]
     with pytest.raises(ValueError, match="damaged"):

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from mmap import mmap
 from typing import Any
 
+from renderers.tokenizer.compiled.words import ID_SHIFT, find_slot
+
 Buffer = bytes | bytearray | memoryview | mmap
 
 FORMAT = 1
@@ -120,6 +122,7 @@ class CompiledVocabulary:
         except (TypeError, IndexError):
             raise ValueError("a compiled vocabulary is damaged") from None
         self._bytes = sections["bytes"]
+        self._words = sections["words"]
 
     def __len__(self) -> int:
         return len(self._starts) // 2
@@ -136,10 +139,9 @@ class CompiledVocabulary:
 
     def id_of(self, data: bytes) -> int | None:
         """Return the id of a token of the model by its bytes; None if there is none. Added tokens have none."""
-        # It imports this module.
-        from renderers.tokenizer.compiled.twin import find_word
-
-        return find_word(self.buffer, data.replace(b" ", _SPACE) if self._writes_spaces else data)
+        text = data.replace(b" ", _SPACE) if self._writes_spaces else data
+        meta = find_slot(self._words, text, starts=self._starts, texts=self._bytes)
+        return meta >> ID_SHIFT if meta else None
 
 
 def join_texts(texts: Iterable[bytes | None]) -> tuple[array[int], bytes]:

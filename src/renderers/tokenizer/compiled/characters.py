@@ -22,8 +22,8 @@ from renderers.tokenizer.compiled.pattern import (
 )
 
 _KNOWN = (range(0xD800), range(0xE000, 0x33480), range(0xE0000, 0xE0200))
-"""The code points whose properties are looked up. Others are private, or not assigned in any version of Unicode so far,
-and text with them goes to `tokenizers`."""
+"""The code points with known properties. Others are private, or not assigned in any version of Unicode so far, and text
+with them goes to `tokenizers`."""
 _END = _KNOWN[-1].stop
 _CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn".split()
 _CATEGORY = re.compile(r"\\p\{[LMNPSZC][a-z]?\}")
@@ -68,19 +68,19 @@ def classify(sets: Iterable[CharacterSet], *, composes: bool) -> Classes:
     numbers: dict[tuple[str, ...], int] = {("0",) * len(flags): 0}
     by_code = bytearray()
     samples: list[str] = []
-    some: dict[int, list[str]] = {}
+    firsts: dict[int, list[str]] = {}
     for start, end in _runs(flags):
         number = numbers.setdefault(tuple(each[start] for each in flags), len(numbers))
         by_code += bytes([min(number, _MOST_CLASSES)]) * (end - start)
         if number:
             samples += (chr(start), chr(end - 1))
-            some.setdefault(number, []).append(chr(start))
+            firsts.setdefault(number, []).append(chr(start))
     if len(numbers) > _MOST_CLASSES:
         raise UnfitVocabularyError("its split patterns have too many sets of characters")
     keys = list(numbers)
     members = {each: [key[at] == "1" for key in keys] for at, each in enumerate(distinct, start=1)}
     marks = bytes((UNKNOWN if key[0] == "0" else 0) | (CHANGES if key[-1] == "1" else 0) for key in keys)
-    few = (each[:: max(len(each) // _REPRESENTATIVES, 1)] for each in some.values())
+    few = (each[:: max(len(each) // _REPRESENTATIVES, 1)] for each in firsts.values())
     return Classes(*_paged(by_code), marks, members, "".join(samples), "".join(itertools.chain.from_iterable(few)))
 
 
@@ -117,8 +117,8 @@ class _Resolver:
             runs = list(_pieces(_regex_split("|".join(rf"\p{{{name}}}+" for name in _CATEGORIES)), _all_characters()))
             firsts = "".join(chr(start) for start, _ in runs)
             for atom in categories:
-                found = set(_matches(atom.source, firsts))
-                self._flags[atom] = _bits_of(run for run, first in zip(runs, firsts, strict=True) if first in found)
+                matching = set(_matches(atom.source, firsts))
+                self._flags[atom] = _bits_of(run for run, first in zip(runs, firsts, strict=True) if first in matching)
         others = sorted(atom.source for atom in atoms - categories - {DIGITS})
         if others:
             candidates = "".join(_matches("|".join(others), _all_characters()))

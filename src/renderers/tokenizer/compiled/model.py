@@ -30,7 +30,7 @@ class BpeModel(NamedTuple):
     texts: list[bytes | None]
     """The bytes of each token; None for an id without one. Added tokens are their text."""
     in_model: bytearray
-    """1 for each id whose text is that of a token of the model."""
+    """1 for each id with the text of a token of the model."""
     merges: array[int]
     """The two ids of each merge, in the order of their ranks."""
     results: array[int]
@@ -95,12 +95,12 @@ def _symbol_bytes(tokens: Mapping[str, int]) -> list[bytes | None]:
         return list(map(_bytes_of_symbols, tokens))
     if "\0" in "".join(tokens):
         return list(map(_bytes_of_symbols, tokens))
-    found: list[bytes | None] = []
+    texts: list[bytes | None] = []
     end = 0
     for token in tokens:
-        found.append(data[end : end + len(token)])
+        texts.append(data[end : end + len(token)])
         end += len(token)
-    return found
+    return texts
 
 
 def _bytes_of_symbols(token: str) -> bytes | None:

@@ -130,9 +130,9 @@ class _Parser:
         )
 
     def _take(self, text: str) -> bool:
-        found = self.source.startswith(text, self.at)
-        self.at += len(text) if found else 0
-        return found
+        follows = self.source.startswith(text, self.at)
+        self.at += len(text) if follows else 0
+        return follows
 
     def alternation(self, *, ignore_case: bool) -> Node:
         options = [self._sequence(ignore_case=ignore_case)]

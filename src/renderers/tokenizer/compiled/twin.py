@@ -1,6 +1,6 @@
 """Do what the functions `encode_bpe` and `fill_bpe` of the C extension do, in Python.
 
-It is slow. Tests compare the two, and `find_word` looks up single tokens.
+It is slow: tests compare the two.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -30,37 +29,14 @@ from renderers.tokenizer.compiled.block import (
     read_sections,
     writable_sections,
 )
+from renderers.tokenizer.compiled.words import ID_SHIFT, PRODUCED, SLOT, find_slot, key_of, mix
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
 
-_SLOT = struct.Struct("<QII")
-_SHORT = 12
-_LONG = 13
-_PRODUCED = 16
-_ID_SHIFT = 5
 _PAIR_BITS = 21
 _RANK_BITS = 22
 _EMPTY_PAIR = 2**64 - 1
 _PARTIAL = 0x200000
 _CHARACTER = re.compile(rb"(?s:(?:[^\x80-\xbf]|\A[\x80-\xbf])[\x80-\xbf]*)")
-
-
-def _mix(value: int) -> int:
-    value = value * 0x9E3779B97F4A7C15 & _EMPTY_PAIR
-    return value ^ (value >> 32)
-
-
-def _key_of(data: bytes) -> tuple[int, int, int, int]:
-    """Return the two numbers and the length of a token in its slot, and its hash."""
-    size = len(data)
-    if size <= _SHORT:
-        low, high = struct.unpack("<QI", data.ljust(_SHORT, b"\0"))
-        return low, high, size, _mix(low ^ _mix(high << 8 | size))
-    value = _mix(size)
-    whole = size - size % 8
-    for (part,) in struct.iter_unpack("<Q", data[:whole]):
-        value = _mix(value ^ part)
-    value = _mix(value ^ int.from_bytes(data[whole:], "little"))
-    return value, size, _LONG, value
 
 
 class Tables(NamedTuple):
@@ -113,22 +89,13 @@ class Tables(NamedTuple):
 
     def find_word(self, data: bytes) -> int:
         """Return the last number of the slot of a token, 0 if the bytes are not a token."""
-        if not 0 < len(data) <= self.longest:
+        if len(data) > self.longest:
             return 0
-        low, high, length, place = _key_of(data)
-        slots = len(self.words) // _SLOT.size
-        for tries in range(slots):
-            own_low, own_high, meta = _SLOT.unpack_from(self.words, (place + tries) % slots * _SLOT.size)
-            if meta == 0:
-                break
-            same = (own_low, own_high, meta & 15) == (low, high, length)
-            if same and (length < _LONG or self.text_of(meta >> _ID_SHIFT) == data):
-                return int(meta)
-        return 0
+        return find_slot(self.words, data, starts=self.starts, texts=self.texts)
 
     def find_rank(self, left: int, right: int) -> int:
         key = left << _PAIR_BITS | right
-        place = _mix(key)
+        place = mix(key)
         for tries in range(len(self.pairs)):
             entry = self.pairs[(place + tries) % len(self.pairs)]
             if entry >> _RANK_BITS == key:
@@ -138,7 +105,7 @@ class Tables(NamedTuple):
         return NO_RANK
 
     def join_bit(self, left: int, right: int) -> int:
-        return _mix(left << 32 | right) % (8 * len(self.joins))
+        return mix(left << 32 | right) % (8 * len(self.joins))
 
     def has_join(self, left: int, right: int) -> bool:
         bit = self.join_bit(left, right)
@@ -149,12 +116,6 @@ class Tables(NamedTuple):
         return self.pages[self.page_numbers[code // PAGE] * PAGE + code % PAGE]
 
 
-def find_word(block: Buffer, data: bytes) -> int | None:
-    """Return the id of a token of the model by its bytes; None if there is none."""
-    meta = Tables.of(block).find_word(data)
-    return meta >> _ID_SHIFT if meta else None
-
-
 def encode_in_python(block: Buffer, texts: list[str], _cache: bytearray, normalized: bool, /) -> list[PackedIds | None]:
     """Return what `encode_bpe` does. The cache is not used."""
     tables = Tables.of(block)
@@ -163,11 +124,11 @@ def encode_in_python(block: Buffer, texts: list[str], _cache: bytearray, normali
 
 
 def _encode(tables: Tables, text: str, refused: int) -> PackedIds | None:
+    text.encode()
     if tables.stages and any(tables.class_flags[tables.class_of(c)] & refused for c in text if not c.isascii()):
         return None
     if tables.flags & WRITES_SPACES:
         text = text.replace(" ", "▁")
-    text.encode()
     return pack_ids(itertools.chain.from_iterable(_encode_word(tables, word) for word in split_words(tables, text)))
 
 
@@ -211,8 +172,8 @@ def _match(tables: Tables, state: int, text: str, at: int) -> int:
 
 def _encode_word(tables: Tables, word: str) -> Iterator[int]:
     meta = tables.find_word(word.encode())
-    if meta and (meta & _PRODUCED or tables.flags & IGNORES_MERGES):
-        yield meta >> _ID_SHIFT
+    if meta and (meta & PRODUCED or tables.flags & IGNORES_MERGES):
+        yield meta >> ID_SHIFT
         return
     start = 0
     for at in range(1, len(word) + 1):
@@ -271,7 +232,7 @@ def _first_ids(tables: Tables, data: bytes) -> Iterator[int]:
     for character in data.decode():
         encoded = character.encode()
         if meta := tables.find_word(encoded):
-            yield meta >> _ID_SHIFT
+            yield meta >> ID_SHIFT
         else:
             yield from (tables.byte_ids[byte] for byte in encoded)
 
@@ -284,33 +245,33 @@ def fill_in_python(block: bytearray, merges: Sequence[int], model: bytes | bytea
     pairs[:] = memoryview(b"\xff" * len(sections["pairs"])).cast("Q")
     for rank, (left, right) in enumerate(zip(merges[::2], merges[1::2], strict=True)):
         key = left << _PAIR_BITS | right
-        place = _mix(key) % len(pairs)
+        place = mix(key) % len(pairs)
         # The last of equal pairs counts.
         while pairs[place] != _EMPTY_PAIR and pairs[place] >> _RANK_BITS != key:
             place = (place + 1) % len(pairs)
         pairs[place] = key << _RANK_BITS | rank
     if not tables.flags & BY_CHARACTER:
         ranks = sections["byte_ranks"].cast("I")
-        for place, (one, other) in enumerate(itertools.product(tables.byte_ids[:256], repeat=2)):
-            ranks[place] = NO_RANK if NO_ID in (one, other) else tables.find_rank(one, other)
+        for place, (left, right) in enumerate(itertools.product(tables.byte_ids[:256], repeat=2)):
+            ranks[place] = NO_RANK if NO_ID in (left, right) else tables.find_rank(left, right)
     _fill_words(tables, sections["words"], model)
     _fill_joins(tables, sections, model)
-    for place in range(0, len(sections["words"]), _SLOT.size):
-        low, high, meta = _SLOT.unpack_from(sections["words"], place)
-        if meta and merge(tables, tables.text_of(meta >> _ID_SHIFT)) == [meta >> _ID_SHIFT]:
-            _SLOT.pack_into(sections["words"], place, low, high, meta | _PRODUCED)
+    for place in range(0, len(sections["words"]), SLOT.size):
+        low, high, meta = SLOT.unpack_from(sections["words"], place)
+        if meta and merge(tables, tables.text_of(meta >> ID_SHIFT)) == [meta >> ID_SHIFT]:
+            SLOT.pack_into(sections["words"], place, low, high, meta | PRODUCED)
 
 
 def _fill_words(tables: Tables, words: memoryview, model: bytes | bytearray) -> None:
-    slots = len(words) // _SLOT.size
+    slots = len(words) // SLOT.size
     words[:] = bytes(len(words))
     for number, own in enumerate(model):
         if not own:
             continue
-        low, high, length, place = _key_of(tables.text_of(number))
-        while _SLOT.unpack_from(words, place % slots * _SLOT.size)[2]:
+        low, high, length, place = key_of(tables.text_of(number))
+        while SLOT.unpack_from(words, place % slots * SLOT.size)[2]:
             place += 1
-        _SLOT.pack_into(words, place % slots * _SLOT.size, low, high, number << _ID_SHIFT | length)
+        SLOT.pack_into(words, place % slots * SLOT.size, low, high, number << ID_SHIFT | length)
 
 
 def _fill_joins(tables: Tables, sections: dict[str, memoryview], model: bytes | bytearray) -> None:

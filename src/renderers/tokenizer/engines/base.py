@@ -29,9 +29,9 @@ def encode_with(
     """Return the ids of each text: by the engine if it takes the text, else by `otherwise`, which gets the indices."""
     if engine is None:
         return list(map(pack_ids, otherwise(list(range(len(texts))))))
-    found = engine.encode(texts)
-    rest = [at for at, ids in enumerate(found) if ids is None]
+    encoded = engine.encode(texts)
+    rest = [at for at, ids in enumerate(encoded) if ids is None]
     if rest:
         for at, ids in zip(rest, otherwise(rest), strict=True):
-            found[at] = pack_ids(ids)
-    return [ids for ids in found if ids is not None]
+            encoded[at] = pack_ids(ids)
+    return [ids for ids in encoded if ids is not None]

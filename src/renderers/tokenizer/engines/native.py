@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 from renderers.core.native import COMPILED, native
 from renderers.core.text import compile_alternation
 from renderers.errors import UnencodableTextError
 from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
-from renderers.tokenizer.encoding.piece_cache import PackedIds
+from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
 
 _CACHED_BYTES = 2**22
 """The size of the cache of words that are several tokens."""
@@ -24,41 +26,64 @@ class NativeEngine:
     version = str(FORMAT)
 
     def __init__(
-        self, vocabulary: CompiledVocabulary, *, normalize: Callable[[str], str], added: frozenset[str]
+        self,
+        vocabulary: CompiledVocabulary,
+        *,
+        normalize: Callable[[str], str],
+        added: frozenset[str],
+        layout: Mapping[str, int] | None = None,
     ) -> None:
         """Take a compiled vocabulary, the normalizer of its tokenizer, and the added tokens that texts may contain.
 
-        Texts with one of these are not taken. `normalize` is called for texts that the normalizer may change.
-        `RuntimeError` without the C extension.
+        Texts with one of these are not taken, except those in `layout`, with their ids, at which texts are cut.
+        `normalize` is called for texts that the normalizer may change. `RuntimeError` without the C extension.
         """
         if not COMPILED:
             raise RuntimeError("the C extension is not installed")
         self.vocabulary = vocabulary
         self._encode = native.encode_bpe
         self._normalize = normalize
-        self._added = compile_alternation(added)
+        self._layout = dict(layout or {})
+        self._added = compile_alternation(added.difference(self._layout))
+        cuts = compile_alternation(frozenset(self._layout))
+        self._cuts = None if cuts is None else re.compile(f"({cuts.pattern})")
         self._cache = bytearray(_CACHED_BYTES)
 
     def encode(self, texts: Sequence[str]) -> list[PackedIds | None]:
         """Encode texts. Those with an added token, or with characters of unknown properties, are None."""
-        texts = list(texts)
+        if self._cuts is None:
+            return self._encode_pieces(list(texts))
+        rows = list(map(self._cuts.split, texts))
+        pieces = iter(self._encode_pieces([piece for row in rows for piece in row[::2]]))
+        return [self._join(row, list(itertools.islice(pieces, len(row) // 2 + 1))) for row in rows]
+
+    def _join(self, row: list[str], pieces: list[PackedIds | None]) -> PackedIds | None:
+        """Return the ids of pieces and of the added tokens between them, which are every second item of `row`."""
+        joined = bytearray()
+        for token, ids in zip(["", *row[1::2]], pieces, strict=True):
+            if ids is None:
+                return None
+            joined += (pack_ids([self._layout[token]]) if token else b"") + ids
+        return bytes(joined)
+
+    def _encode_pieces(self, texts: list[str]) -> list[PackedIds | None]:
         kept = texts if self._added is None else ["" if self._added.search(text) else text for text in texts]
         try:
-            found = self._encode(self.vocabulary.buffer, kept, self._cache, False)
+            encoded = self._encode(self.vocabulary.buffer, kept, self._cache, False)
         except UnicodeEncodeError as error:
             at = error.start
             raise UnencodableTextError.at(f"character {at} of the text", error.object[at]) from None
-        if None in found:
-            changed = [at for at, ids in enumerate(found) if ids is None]
+        if None in encoded:
+            changed = [at for at, ids in enumerate(encoded) if ids is None]
             for at, ids in zip(changed, self._encode_normalized([kept[at] for at in changed]), strict=True):
-                found[at] = ids
+                encoded[at] = ids
         if kept is not texts:
-            return [None if text and not own else ids for text, own, ids in zip(texts, kept, found, strict=True)]
-        return found
+            return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
+        return encoded
 
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
         written = list(map(self._normalize, texts))
-        found = self._encode(self.vocabulary.buffer, written, self._cache, True)
+        encoded = self._encode(self.vocabulary.buffer, written, self._cache, True)
         if self._added is None:
-            return found
-        return [None if self._added.search(text) else ids for text, ids in zip(written, found, strict=True)]
+            return encoded
+        return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]

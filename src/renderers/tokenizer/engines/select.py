@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, get_args
@@ -93,19 +93,22 @@ class EngineChoice:
         *,
         added: frozenset[str],
         isolated: frozenset[str],
+        layout: Mapping[str, int] | None = None,
         stored: CompiledVocabulary | None = None,
         file: VocabularyFile | None = None,
     ) -> None:
         """Take the option, the tokenizer, and all its added tokens. `isolated` are those that texts never contain.
 
-        `stored` is the compiled vocabulary, if there is one already. It is used from the first text on. Otherwise
-        `file` is read before the vocabulary is compiled, as another process may have written it, and written after.
+        normalize = normalizer_of(self._truth, self._facts)
+        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added, layout=self._layout)
+        return _ENGINES.setdefault(self._truth.digest, engine)
         """
         self._truth = truth
         self._facts = facts
         self._file = file
         self._isolated = isolated
         self._added = added - isolated
+        self._layout = layout
         self._due = 0
         if option == "auto":
             self._due = _CHARACTERS_PER_TOKEN * facts.size
@@ -185,7 +188,8 @@ class EngineChoice:
             threading.Thread(target=attempt, name="renderers: store a vocabulary").start()
 
     def _share(self, vocabulary: CompiledVocabulary) -> NativeEngine:
-        engine = NativeEngine(vocabulary, normalize=normalizer_of(self._truth, self._facts), added=self._added)
+        normalize = normalizer_of(self._truth, self._facts)
+        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added, layout=self._layout)
         return _ENGINES.setdefault(self._truth.digest, engine)
 
     def _refuse(self, reason: str) -> None:
