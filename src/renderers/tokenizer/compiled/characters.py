@@ -22,9 +22,12 @@ from renderers.tokenizer.compiled.pattern import (
 )
 
 _KNOWN = (range(0xD800), range(0xE000, 0x33480), range(0xE0000, 0xE0200))
-"""The code points with known properties. Others are private, or not assigned in any version of Unicode so far, and text
-with them goes to `tokenizers`."""
-_END = _KNOWN[-1].stop
+"""The code points that are looked up one by one. Others are private, or not assigned in any version of Unicode so far.
+Text with those that are not assigned goes to `tokenizers`."""
+_PRIVATE = (range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
+"""Code points that are private in every version of Unicode, so a few of them are enough."""
+_PRIVATE_STEP = 64
+_END = 0x110000
 _CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn".split()
 _CATEGORY = re.compile(r"\\p\{[LMNPSZC][a-z]?\}")
 DIGITS = Atom("Digits")
@@ -63,7 +66,7 @@ def classify(sets: Iterable[CharacterSet], *, composes: bool) -> Classes:
     """
     distinct = list(dict.fromkeys(sets))
     resolve = _Resolver(itertools.chain.from_iterable(map(_atoms_in, distinct)))
-    flags = [_flags_of_ranges(_KNOWN), *map(resolve.flags_of, distinct)]
+    flags = [_flags_of_ranges((*_KNOWN, *_PRIVATE)), *map(resolve.flags_of, distinct)]
     flags.append(_changing() if composes else "0" * _END)
     numbers: dict[tuple[str, ...], int] = {("0",) * len(flags): 0}
     by_code = bytearray()
@@ -109,7 +112,7 @@ class _Resolver:
 
     def __init__(self, atoms: Iterable[Atom]) -> None:
         self._flags: dict[Atom, int] = {}
-        self._known = _as_bits(_flags_of_ranges(_KNOWN))
+        self._known = _as_bits(_flags_of_ranges((*_KNOWN, *_PRIVATE)))
         atoms = set(atoms)
         categories = {atom for atom in atoms if _CATEGORY.fullmatch(atom.source)}
         if categories:
@@ -118,15 +121,17 @@ class _Resolver:
             firsts = "".join(chr(start) for start, _ in runs)
             for atom in categories:
                 matching = set(_matches(atom.source, firsts))
-                self._flags[atom] = _bits_of(run for run, first in zip(runs, firsts, strict=True) if first in matching)
+                self._flags[atom] = _bits_looked_up(
+                    run for run, first in zip(runs, firsts, strict=True) if first in matching
+                )
         others = sorted(atom.source for atom in atoms - categories - {DIGITS})
         if others:
             candidates = "".join(_matches("|".join(others), _all_characters()))
             for source in others:
-                self._flags[Atom(source)] = _bits_of((ord(c), ord(c) + 1) for c in _matches(source, candidates))
+                self._flags[Atom(source)] = _bits_looked_up((ord(c), ord(c) + 1) for c in _matches(source, candidates))
         if DIGITS in atoms:
             split = pre_tokenizers.Digits(individual_digits=False)
-            self._flags[DIGITS] = _bits_of(run for run in _pieces(split, _all_characters()) if _is_digit(run))
+            self._flags[DIGITS] = _bits_looked_up(run for run in _pieces(split, _all_characters()) if _is_digit(run))
 
     def flags_of(self, characters: CharacterSet) -> Flags:
         return _as_flags(self._bits(characters))
@@ -152,7 +157,8 @@ class _Resolver:
 
 
 def _all_characters() -> str:
-    return "".join(map(chr, itertools.chain.from_iterable(_KNOWN)))
+    few = (each[::_PRIVATE_STEP] for each in _PRIVATE)
+    return "".join(map(chr, itertools.chain(*_KNOWN, *few)))
 
 
 def _regex_split(source: str) -> Any:
@@ -192,6 +198,18 @@ def _bits_of(ranges: Iterable[tuple[int, int]]) -> int:
     for start, end in ranges:
         data[start:end] = b"1" * (end - start)
     return int(data[::-1], 2)
+
+
+def _bits_looked_up(ranges: Iterable[tuple[int, int]]) -> int:
+    """Return the bits of code points that the library has in a set, with all private ones if it has the few."""
+    known = list(ranges)
+    looked_up = {code for start, end in known if start >= _PRIVATE[0].start for code in range(start, end)}
+    for private in _PRIVATE:
+        few = looked_up.intersection(private)
+        if few and len(few) < len(private[::_PRIVATE_STEP]):
+            raise UnfitVocabularyError("private characters do not have the same properties")
+        known += [(private.start, private.stop)] if few else []
+    return _bits_of(known)
 
 
 def _as_bits(flags: Flags) -> int:
