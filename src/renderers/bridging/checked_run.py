@@ -83,7 +83,7 @@ def _fixed_text(trace: Trace, end: int, turn: int) -> str:
 def _may_continue(text: str, tokens: frozenset[str]) -> bool:
     """Return True if a special token may begin in a text and end after it.
 
-    >>> _may_continue("<end>\n<us", frozenset({"<user>", "<end>"})), _may_continue("<end>\n", frozenset({"<end>"}))
+    >>> _may_continue("<end> <us", frozenset({"<user>", "<end>"})), _may_continue("<end> ", frozenset({"<end>"}))
     (True, False)
     """
     firsts = {token[:1] for token in tokens}
