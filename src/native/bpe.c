@@ -5,7 +5,7 @@
 #include "bpe.h"
 
 #define HEADER 16
-#define FORMAT 1
+#define FORMAT 2
 
 int fail_damaged(void)
 {
@@ -146,7 +146,8 @@ static int encode_str(Encoder *encoder, PyObject *text, uint8_t refused)
     const uint8_t *bytes = (const uint8_t *)PyBytes_AsString(encoded);
     size_t size = (size_t)PyBytes_Size(encoded);
     int status;
-    if (size > INT32_MAX / 4 || !is_taken(encoder->vocabulary, bytes, size, refused))
+    /* Merges take up to 24 bytes for each byte, and numbers of places 32 bits. */
+    if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, refused))
         status = 1;
     else if (encoder->vocabulary->flags & WRITES_SPACES)
         status = encode_spaced(encoder, bytes, size);

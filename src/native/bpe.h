@@ -122,7 +122,7 @@ typedef struct {
 
 /* Return -1 with an exception if the header or the size of a section is wrong. */
 int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
-/* Return the start and the size of each section of a block, or NULL with an exception. */
+/* Find the start and the size of a section of a block. Return -1 with an exception if it is not within the block. */
 int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size);
 
 /* Append the ids of a text. Return -1 with an exception without memory, or if the block is damaged. */

@@ -157,7 +157,7 @@ PyObject *native_fill_bpe(PyObject *module, PyObject *args)
         failed = read_section(&block, number, &start, &size);
         draft.sections[number] = (uint8_t *)block.buf + start;
     }
-    if (!failed && ((size_t)model.len != draft.vocabulary.tokens || (uintptr_t)merges.buf % 4 != 0))
+    if (!failed && ((size_t)model.len != draft.vocabulary.tokens || (merges.len > 0 && (uintptr_t)merges.buf % 4 != 0)))
         failed = fail_damaged();
     if (!failed)
         failed = fill_tables(&draft, model.buf, &merges);

@@ -37,7 +37,7 @@ PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *ids)
 /* Return a new reference to the object for a number: that of the table if it has room for it. */
 static PyObject *number_of(uint32_t value, PyObject *numbers, Py_ssize_t size)
 {
-    if ((Py_ssize_t)value >= size)
+    if (value >= (size_t)size)
         return PyLong_FromUnsignedLong(value);
     PyObject *number = PyList_GetItem(numbers, (Py_ssize_t)value);
     if (number != Py_None) {

@@ -39,7 +39,14 @@ def facts(tokenizer: Tokenizer) -> TokenizerFacts:
 
 
 @pytest.mark.parametrize(
-    "normalizer", [None, normalizers.NFC(), normalizers.Sequence([normalizers.NFC()]), normalizers.Lowercase()]
+    "normalizer",
+    [
+        None,
+        normalizers.NFC(),
+        normalizers.Sequence([]),
+        normalizers.Sequence([normalizers.NFC()]),
+        normalizers.Lowercase(),
+    ],
 )
 def test_the_normalizer_is_that_of_the_tokenizer(normalizer: normalizers.Normalizer | None) -> None:
     tokenizer = Tokenizer(models.BPE())

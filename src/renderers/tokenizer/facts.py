@@ -36,7 +36,7 @@ class TokenizerFacts:
     """The number of tokens without added tokens."""
     added: tuple[AddedTokenFacts, ...]
     normalizes: bool
-    """True if it has a normalizer."""
+    """True if it has a normalizer. A sequence of none is not one."""
     composes: bool
     """True if the normalizer is NFC, or there is none."""
     prepends_a_space: bool
@@ -48,12 +48,13 @@ class TokenizerFacts:
 def facts_of(tokenizer: Tokenizer) -> TokenizerFacts:
     """Return the facts about a tokenizer."""
     added = tokenizer.get_added_tokens_decoder().values()
+    kinds = component_types(tokenizer.normalizer)
     return TokenizerFacts(
         size=tokenizer.get_vocab_size(with_added_tokens=True),
         model_size=tokenizer.get_vocab_size(with_added_tokens=False),
         added=tuple(map(AddedTokenFacts.of, added)),
-        normalizes=tokenizer.normalizer is not None,
-        composes={"NFC"}.issuperset(component_types(tokenizer.normalizer)),
+        normalizes=bool(kinds),
+        composes={"NFC"}.issuperset(kinds),
         prepends_a_space=prepends_a_space(tokenizer),
         replaces_only_spaces=replaces_only_spaces(tokenizer),
     )

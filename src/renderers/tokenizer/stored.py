@@ -13,6 +13,7 @@ from renderers.tokenizer.encoding.byte_text import ByteTexts
 from renderers.tokenizer.facts import AddedTokenFacts, TokenizerFacts
 from renderers.tokenizer.storage.container import Container, DamagedFileError
 from renderers.tokenizer.storage.store import find, log_damage
+from renderers.tokenizer.storage.versions import tokenizers_version
 
 RECORD, TABLES, TEXTS, ENDS, TOKENIZER = "record", "tables", "texts", "ends", "tokenizer"
 """The sections: facts and fields in JSON, the compiled vocabulary, the byte texts of all tokens and their ends, and the
@@ -43,6 +44,8 @@ class StoredVocabulary:
             """The fields of a `Vocab`, in values of JSON."""
             self.facts = TokenizerFacts(**{**facts, "added": added})
             self.compiled = CompiledVocabulary(container.section(TABLES))
+            if self.compiled.meta["tokenizers"] != tokenizers_version():
+                raise DamagedFileError("it was compiled with another version of tokenizers")
             self._texts, self._ends = container.section(TEXTS), container.section(ENDS).cast("I")
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{type(error).__name__}: {error}") from error

@@ -236,6 +236,9 @@ class Vocab:
     def _layout_tokens(self) -> dict[str, int]:
         """The runs of spaces and newlines among the added tokens, unless one may be more than its own text."""
         layout = [token for token in self.facts.added if token.content and token.content not in self.reserved_texts]
+        # A token that is matched in normalized text could be found across a cut.
+        if self.facts.normalizes and any(token.normalized for token in self.facts.added):
+            return {}
         if any(token.normalized or token.lstrip or token.rstrip or token.single_word for token in layout):
             return {}
         return {token.content: self.added_tokens[token.content] for token in layout}

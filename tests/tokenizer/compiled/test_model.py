@@ -67,6 +67,15 @@ def test_characters_need_tokens_for_bytes() -> None:
         read_model(model_of({"a": 0}, []), byte_level=False)
 
 
+BYTE_TOKENS = {f"<0x{byte:02X}>": byte for byte in range(256)}
+
+
+def test_merges_of_tokens_for_bytes_are_refused() -> None:
+    backend = model_of({**BYTE_TOKENS, "<0xAC><0xE2>": 256}, [("<0xAC>", "<0xE2>")], byte_fallback=True)
+    with pytest.raises(UnfitVocabularyError, match="merges tokens of bytes"):
+        read_model(backend, byte_level=False)
+
+
 def test_an_added_token_with_the_id_of_another_text_is_refused() -> None:
     backend = model_of({**BYTES, "Ġa": 256}, [])
     backend.add_tokens([AddedToken("Ġa")])

@@ -107,6 +107,8 @@ def test_others_are_refused(component: Any, reason: str) -> None:
         ("a|(?!b)", "matches the empty text"),
         (r"\p{NoSuchProperty}", "is not valid"),
         ("".join("(?:a|b){60}" for _ in range(30)), "too long"),
+        ("a(?:(?:(?:(?:(?:(?:(?:){64}){64}){64}){64}){64}){64})", "too long"),
+        ("|".join(f"{chr(0x4E00 + number)}b" for number in range(200)), "too many sets"),
     ],
 )
 def test_patterns_that_cannot_be_compiled_are_refused(source: str, reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, normalizers
 
-from renderers import EMBEDDED, UnencodableTextError, adopt_tokenizer, load_tokenizer
+from renderers import EMBEDDED, TokenizerCheckError, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
 from renderers.tokenizer.compiled.block import CompiledVocabulary
 from renderers.tokenizer.compiled.compile import compile_vocabulary
@@ -105,6 +106,57 @@ def test_texts_are_cut_at_layout_tokens() -> None:
     assert unpacked(engine.encode([*texts, "\t\U0010ffff"])) == [*encode_batch(backend, texts), None]
 
 
+def adopted(backend: Tokenizer) -> tuple[Vocab, NativeEngine | None]:
+    vocab = adopt_tokenizer(backend, bpe_engine="native").vocab
+    assert isinstance(vocab, Vocab)
+    return vocab, vocab.engines.engine_for([])
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "tokens", "text"),
+    [
+        (None, [("  ", False, False), ("<a  b>", False, True)], "q <a  b>c"),
+        (normalizers.NFC(), [("e\u0301x", True, False)], "ab\u00e9xcd"),
+        (normalizers.NFC(), [("\n\n", False, False), ("\u00e9\n\nx", True, False)], "ae\u0301\n\nxb"),
+    ],
+)
+def test_added_tokens_are_found_before_texts_are_cut_and_in_normalized_text(
+    normalizer: normalizers.Normalizer | None, tokens: list[tuple[str, bool, bool]], text: str
+) -> None:
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    if normalizer is not None:
+        backend.normalizer = normalizer
+    backend.add_tokens([AddedToken(token, normalized=normal, lstrip=strips) for token, normal, strips in tokens])
+    _, engine = adopted(backend)
+    assert engine is not None
+    assert engine.encode([text]) == [None]
+
+
+def test_random_added_tokens_never_change_ids() -> None:
+    source = load_tokenizer(EMBEDDED).vocab.backend.to_str()
+    chance = random.Random(0)
+    parts = ["a", "b", " ", "  ", "\n", "\u00e9", "e\u0301", "<", ">", "x", "\u2581"]
+    for _ in range(10):
+        backend = Tokenizer.from_str(source)
+        if chance.random() < 0.5:
+            backend.normalizer = normalizers.NFC()
+        for _ in range(chance.randrange(1, 6)):
+            flags = {name: chance.random() < 0.3 for name in ("normalized", "lstrip", "rstrip", "single_word")}
+            content = "".join(chance.choices(parts, k=chance.randrange(1, 4)))
+            backend.add_tokens([AddedToken(content, **flags)])
+        try:
+            vocab, engine = adopted(backend)
+        except TokenizerCheckError:
+            # Its tokens lose spaces.
+            continue
+        if engine is None:
+            # An added token has the id of another text.
+            continue
+        texts = pieces_of(vocab, ["".join(chance.choices(parts, k=12)) for _ in range(200)])
+        for text, ids in zip(texts, unpacked(engine.encode(texts)), strict=True):
+            assert ids in (None, backend.encode(text, add_special_tokens=False).ids), (text, vocab.facts.added)
+
+
 def test_unknown_characters_are_left_out() -> None:
     engine = engine_of(load_tokenizer(EMBEDDED).vocab)
     found = engine.encode(["a\U0010ffff", "a", "\U00050000", "\ue000\U000f0001"])
@@ -115,6 +167,12 @@ def test_a_lone_surrogate_is_the_error_of_tokenizers() -> None:
     tokenizer = load_tokenizer(EMBEDDED, bpe_engine="native")
     with pytest.raises(UnencodableTextError, match="character 1 of the text is the lone surrogate"):
         tokenizer.vocab.encode_pieces(["fine", "a\ud800"])
+    backend = Tokenizer.from_str(tokenizer.vocab.backend.to_str())
+    backend.add_tokens([AddedToken("\n\n", normalized=False)])
+    _, engine = adopted(backend)
+    assert engine is not None
+    with pytest.raises(UnencodableTextError, match="character 4 of the text"):
+        engine.encode(["a\n\nb\ud800"])
 
 
 def test_a_text_that_is_no_str_is_an_error() -> None:

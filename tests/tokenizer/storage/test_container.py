@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from renderers.tokenizer.storage import container
 from renderers.tokenizer.storage.container import Container, DamagedFileError, pack
 
 SECTIONS = {"a": b"first section", "b": b"", "c": bytes(range(256)) * 9}
@@ -78,3 +81,19 @@ def test_json_sections() -> None:
     assert Container(content, key="k").json_section("good") == {"a": [1]}
     with pytest.raises(DamagedFileError, match="not JSON"):
         Container(content, key="k").json_section("bad")
+
+
+@pytest.mark.parametrize(
+    "index", [{}, [], {"key": "k"}, {"key": "k", "sections": {"a": [1]}}, {"key": "k", "sections": 3}]
+)
+def test_an_index_of_another_kind_is_damaged(index: object) -> None:
+    written = json.dumps(index).encode()
+    head = container._HEAD.pack(b"renderer", container._HEAD.size + len(written), len(written), zlib.crc32(written))
+    with pytest.raises(DamagedFileError):
+        Container(head + written, key="k")
+
+
+def test_a_file_is_intact_if_all_its_sections_are() -> None:
+    packed = b"".join(pack({"a": b"text", "b": b"more"}, key="k"))
+    assert Container(packed, key="k").is_intact()
+    assert not Container(packed.replace(b"more", b"mare"), key="k").is_intact()

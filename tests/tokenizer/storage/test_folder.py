@@ -197,7 +197,7 @@ def test_files_and_folders_are_never_writable_for_others(folder: Path) -> None:
         write_file("a", [b"content"])
     finally:
         os.umask(before)
-    assert folder.stat().st_mode & 0o777 == 0o700
+    assert folder.stat().st_mode & 0o777 == 0o755
     assert (folder / "a.vocabulary").stat().st_mode & 0o022 == 0
     (folder / "a.vocabulary").chmod(0o666)
     assert map_file("a") is None
@@ -227,12 +227,14 @@ def test_a_file_of_root_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_files_that_were_not_used_for_longest_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 250)
-    for age, name in enumerate("abcd"):
-        write_file(name, [bytes(100)])
-        os.utime(folder / f"{name}.vocabulary", (0, 1e9 - age))
-    assert sorted(os.listdir(folder)) == ["c.vocabulary", "d.vocabulary"] or "d.vocabulary" in os.listdir(folder)
-    write_file("large", [bytes(1000)])
-    assert os.listdir(folder) == ["large.vocabulary"]
+    for age, letter in enumerate("abcd"):
+        write_file(64 * letter, [bytes(100)])
+        os.utime(folder / f"{64 * letter}.vocabulary", (0, 1e9 - age))
+    assert f"{64 * 'd'}.vocabulary" in os.listdir(folder)
+    assert f"{64 * 'b'}.vocabulary" not in os.listdir(folder)
+    (folder / "notes.vocabulary").touch()
+    write_file(64 * "e", [bytes(1000)])
+    assert sorted(os.listdir(folder)) == [f"{64 * 'e'}.vocabulary", "notes.vocabulary"]
 
 
 def test_the_use_of_a_file_is_recorded(folder: Path) -> None:
@@ -245,7 +247,8 @@ def test_the_use_of_a_file_is_recorded(folder: Path) -> None:
 
 def test_temporary_files_of_stopped_processes_are_removed_after_a_while(folder: Path) -> None:
     folder.mkdir(0o700)
-    old, new, foreign = folder / ".a.1.x.tmp", folder / ".a.2.x.tmp", folder / "notes"
+    old, new = (folder / f".{64 * 'a'}.{process}.00c0ffee.tmp" for process in (1, 2))
+    foreign = folder / "results.tmp"
     for path in (old, new, foreign):
         path.touch()
     for path in (old, foreign):

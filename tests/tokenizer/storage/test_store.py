@@ -53,3 +53,16 @@ def test_without_a_folder_nothing_is_saved(monkeypatch: pytest.MonkeyPatch) -> N
     assert not save("a", {})
     with pytest.raises(OSError, match="no cache folder"):
         save_or_raise("a", {})
+
+
+def test_a_file_that_is_intact_is_not_replaced(folder: Path) -> None:
+    assert save("digest", {"a": b"one"})
+    (path,) = folder.iterdir()
+    written = path.stat().st_ino
+    assert save("digest", {"a": b"one"})
+    assert path.stat().st_ino == written
+    path.write_bytes(path.read_bytes().replace(b"one", b"two"))
+    assert save("digest", {"a": b"one"})
+    content = find("digest")
+    assert content is not None
+    assert bytes(content.section("a")) == b"one"

@@ -22,8 +22,13 @@ def test_the_version_is_that_of_the_package() -> None:
 @pytest.mark.parametrize("recorded", [[], ["0.1.0", "0.2.0"]])
 def test_if_the_metadata_do_not_decide_the_package_does(monkeypatch: pytest.MonkeyPatch, recorded: list[str]) -> None:
     monkeypatch.setattr(versions, "_recorded_versions", lambda: recorded)
-    tokenizers_version.cache_clear()
+    versions._installed_version.cache_clear()
     try:
-        assert tokenizers_version() == tokenizers.__version__
+        assert versions._installed_version() == tokenizers.__version__
     finally:
-        tokenizers_version.cache_clear()
+        versions._installed_version.cache_clear()
+
+
+def test_the_version_of_the_imported_package_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "_installed_version", lambda: "9.9.9")
+    assert tokenizers_version() == tokenizers.__version__

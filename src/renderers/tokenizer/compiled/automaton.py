@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,7 +12,10 @@ from renderers.tokenizer.compiled.block import ACCEPT, UnfitVocabularyError
 from renderers.tokenizer.compiled.pattern import CharacterSet, Node
 
 _MOST_INSTRUCTIONS = 2_000
+_MOST_PARTS = 20_000
 _MOST_STATES = 4_000
+_MOST_ENTRIES = 200_000
+"""The most transitions: states times classes of characters. Real patterns have a tenth of that."""
 
 Instruction = tuple[str, CharacterSet | None, tuple[int, ...], bool]
 """A kind, a set, the next instructions in order of preference, and whether a condition is negated."""
@@ -20,6 +24,7 @@ Instruction = tuple[str, CharacterSet | None, tuple[int, ...], bool]
 def _program(node: Node) -> list[Instruction]:
     """Return the instructions of a pattern. The last one is its match."""
     code: list[Instruction] = []
+    parts_added = itertools.count()
 
     def emit(kind: str, characters: CharacterSet | None = None, *, negated: bool = False) -> int:
         if len(code) >= _MOST_INSTRUCTIONS:
@@ -31,6 +36,9 @@ def _program(node: Node) -> list[Instruction]:
         code[at] = ("branch", None, targets, False)
 
     def add(node: Node) -> None:
+        # Repetitions of nothing emit nothing.
+        if next(parts_added) > _MOST_PARTS:
+            raise UnfitVocabularyError("its split pattern is too long")
         match node:
             case pattern.Sequence(parts):
                 for part in parts:
@@ -102,16 +110,17 @@ def build_automaton(node: Node, *, classes: int, contains: Callable[[CharacterSe
         for _, characters, _, _ in code
         if characters is not None
     }
+    columns = [{each: row[number] for each, row in holds.items()} for number in range(width)]
     rows: dict[tuple[int, ...], int] = {(): 0, (0,): 1}
     pending: list[tuple[int, ...]] = [(0,)]
     table = array("I", bytes(4 * width))
     for state in pending:
-        for number in range(width):
-            accepts, following = _step(code, state, {each: row[number] for each, row in holds.items()})
+        for column in columns:
+            accepts, following = _step(code, state, column)
             if accepts and state == (0,):
                 raise UnfitVocabularyError("its split pattern matches the empty text")
             if following not in rows:
-                if len(rows) >= _MOST_STATES:
+                if len(rows) >= min(_MOST_STATES, _MOST_ENTRIES // width):
                     raise UnfitVocabularyError("its split pattern has too many states")
                 rows[following] = len(rows)
                 pending.append(following)

@@ -33,6 +33,7 @@ _CATEGORY = re.compile(r"\\p\{[LMNPSZC][a-z]?\}")
 DIGITS = Atom("Digits")
 """The characters that the pre-tokenizer `Digits` splits off."""
 _MOST_CLASSES = 255
+_MOST_SETS = 128
 _REPRESENTATIVES = 4
 
 Flags = str
@@ -65,6 +66,9 @@ def classify(sets: Iterable[CharacterSet], *, composes: bool) -> Classes:
         UnfitVocabularyError: A property is not known to the library, or there are too many classes.
     """
     distinct = list(dict.fromkeys(sets))
+    # Each takes a megabyte.
+    if len(distinct) > _MOST_SETS:
+        raise UnfitVocabularyError("its split patterns have too many sets of characters")
     resolve = _Resolver(itertools.chain.from_iterable(map(_atoms_in, distinct)))
     flags = [_flags_of_ranges((*_KNOWN, *_PRIVATE)), *map(resolve.flags_of, distinct)]
     flags.append(_changing() if composes else "0" * _END)

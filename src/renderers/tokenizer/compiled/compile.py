@@ -16,13 +16,13 @@ from renderers.core.text import quote_short
 from renderers.tokenizer.compiled.block import Buffer, CompiledVocabulary, UnfitVocabularyError, build_block, join_texts
 from renderers.tokenizer.compiled.model import BpeModel, read_model
 from renderers.tokenizer.compiled.splitting import Splitting, byte_level_stages, compile_splitting
+from renderers.tokenizer.compiled.words import SLOT
 from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from renderers.tokenizer.encoding.token_sizes import replaces_only_spaces
 from renderers.tokenizer.engines.huggingface import component_json, component_types, encode_batch
 from renderers.tokenizer.engines.native import NativeEngine
 from renderers.tokenizer.engines.proof import contexts_of, probe_texts
 
-_SLOT = 16
 _LEAST_SLOTS = 16
 _WORDS = 2_000
 """The number of tokens that are decoded to make probe texts."""
@@ -98,7 +98,7 @@ def _lay_out(model: BpeModel, splitting: Splitting | None, meta: dict[str, objec
         "settings": array("I", [model.flags, longest, width, 0]),
         "starts": starts,
         "bytes": joined,
-        "words": bytes(_SLOT * _slots(sum(model.in_model))),
+        "words": bytes(SLOT.size * _slots(sum(model.in_model))),
         "pairs": bytes(8 * _slots(len(model.results))),
         "results": model.results,
         "byte_ids": model.byte_ids,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +20,6 @@ from renderers.tokenizer.compiled.block import (
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS, SYMBOL_CODEC
 
 _NEVER_IN_TEXT = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
-_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class BpeModel(NamedTuple):
@@ -50,8 +48,8 @@ def read_model(backend: Tokenizer, *, byte_level: bool) -> BpeModel:
     state = json.loads(backend.model.__getstate__())
     if state["dropout"] or state["continuing_subword_prefix"] or state["end_of_word_suffix"]:
         raise UnfitVocabularyError("its model has an option that is not supported")
-    if not byte_level and not state["byte_fallback"]:
-        raise UnfitVocabularyError("its model has no tokens for bytes")
+    if not byte_level and (not state["byte_fallback"] or state.get("ignore_merges")):
+        raise UnfitVocabularyError("its model has no tokens for bytes, or ignores merges")
     vocabulary: dict[str, int] = state["vocab"]
     flags = IGNORES_MERGES if state.get("ignore_merges") else 0
     flags |= 0 if byte_level else BY_CHARACTER | WRITES_SPACES
@@ -66,6 +64,8 @@ def read_model(backend: Tokenizer, *, byte_level: bool) -> BpeModel:
             texts[number], in_model[number] = data, 1
     byte_ids = _byte_ids(vocabulary, byte_level=byte_level)
     if not byte_level:
+        if not set(byte_ids).isdisjoint((*merges, *results)):
+            raise UnfitVocabularyError("its model merges tokens of bytes")
         for byte, number in enumerate(byte_ids):
             texts[number], in_model[number] = bytes([byte]), 0
     for number, text in added.items():

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from renderers.core.native import COMPILED, native
 from renderers.core.text import compile_alternation
-from renderers.errors import UnencodableTextError
 from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
+from renderers.tokenizer.engines.huggingface import check_text
 
 _CACHED_BYTES = 2**22
 """The size of the cache of words that are several tokens."""
@@ -51,9 +51,21 @@ class NativeEngine:
 
     def encode(self, texts: Sequence[str]) -> list[PackedIds | None]:
         """Encode texts. Those with an added token, or with characters of unknown properties, are None."""
-        if self._cuts is None:
-            return self._encode_pieces(list(texts))
-        rows = list(map(self._cuts.split, texts))
+        texts = list(texts)
+        # Before texts are cut: an added token may contain one at which they are.
+        kept = texts if self._added is None else ["" if self._added.search(text) else text for text in texts]
+        try:
+            encoded = self._encode_pieces(kept) if self._cuts is None else self._encode_cut(kept, self._cuts)
+        except UnicodeEncodeError:
+            for text in texts:
+                check_text(text)
+            raise
+        if kept is texts:
+            return encoded
+        return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
+
+    def _encode_cut(self, texts: list[str], cuts: re.Pattern[str]) -> list[PackedIds | None]:
+        rows = list(map(cuts.split, texts))
         pieces = iter(self._encode_pieces([piece for row in rows for piece in row[::2]]))
         return [self._join(row, list(itertools.islice(pieces, len(row) // 2 + 1))) for row in rows]
 
@@ -67,18 +79,11 @@ class NativeEngine:
         return bytes(joined)
 
     def _encode_pieces(self, texts: list[str]) -> list[PackedIds | None]:
-        kept = texts if self._added is None else ["" if self._added.search(text) else text for text in texts]
-        try:
-            encoded = self._encode(self.vocabulary.buffer, kept, self._cache, False)
-        except UnicodeEncodeError as error:
-            at = error.start
-            raise UnencodableTextError.at(f"character {at} of the text", error.object[at]) from None
+        encoded = self._encode(self.vocabulary.buffer, texts, self._cache, False)
         if None in encoded:
             changed = [at for at, ids in enumerate(encoded) if ids is None]
-            for at, ids in zip(changed, self._encode_normalized([kept[at] for at in changed]), strict=True):
+            for at, ids in zip(changed, self._encode_normalized([texts[at] for at in changed]), strict=True):
                 encoded[at] = ids
-        if kept is not texts:
-            return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
         return encoded
 
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:

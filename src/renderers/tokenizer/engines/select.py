@@ -16,7 +16,7 @@ from renderers.core.native import COMPILED
 from renderers.core.options import BpeEngineName, check_choice
 from renderers.tokenizer.compiled.block import CompiledVocabulary, UnfitVocabularyError
 from renderers.tokenizer.engines.native import NativeEngine
-from renderers.tokenizer.facts import TokenizerFacts
+from renderers.tokenizer.facts import AddedTokenFacts, TokenizerFacts
 from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
 from renderers.tokenizer.storage.versions import tokenizers_version
 
@@ -70,6 +70,10 @@ def check_engine(option: object) -> None:
         raise ModuleNotFoundError(fault, name="renderers.core._native")
 
 
+def _has_space(token: AddedTokenFacts) -> bool:
+    return token.normalized and not {" ", "▁"}.isdisjoint(token.content)
+
+
 class VocabularyFile(NamedTuple):
     """Functions that read and write the compiled vocabulary in the cache folder."""
 
@@ -99,9 +103,9 @@ class EngineChoice:
     ) -> None:
         """Take the option, the tokenizer, and all its added tokens. `isolated` are those that texts never contain.
 
-        normalize = normalizer_of(self._truth, self._facts)
-        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added, layout=self._layout)
-        return _ENGINES.setdefault(self._truth.digest, engine)
+        `layout` are the others that texts can be cut at, with their ids. `stored` is the compiled vocabulary, if there
+        is one already. It is used from the first text on. Otherwise `file` is read before the vocabulary is compiled,
+        as another process may have written it, and written after.
         """
         self._truth = truth
         self._facts = facts
@@ -119,6 +123,8 @@ class EngineChoice:
             self._unfit = 'bpe_engine="tokenizers"'
         elif not COMPILED:
             self._unfit = _NOT_INSTALLED
+        elif facts.replaces_only_spaces and any(_has_space(token) for token in facts.added):
+            self._unfit = "the engine in C is not used: an added token with a space is matched in normalized text"
         elif stored is not None:
             self._engine = self._share(stored)
 
@@ -127,7 +133,8 @@ class EngineChoice:
         if self._engine is None and self._unfit is None:
             # Threads that race may lose a few of the counts.
             self._encoded += sum(map(len, texts))
-            if self._encoded >= self._due and (lock := _building).acquire(blocking=False):
+            # With "native", the first text waits for the engine.
+            if self._encoded >= self._due and (lock := _building).acquire(blocking=not self._due):
                 self._start(lock)
         return self._engine
 
@@ -153,7 +160,8 @@ class EngineChoice:
             self._unfit = "the engine in C is not used: there is not enough memory to compile the vocabulary"
         except Exception as error:
             # Without a reason, each text would start to compile it again.
-            self._refuse(f"{type(error).__name__}: {error}")
+            self._unfit = f"the engine in C is not used: {type(error).__name__}: {error}"
+            logger.warning("a vocabulary cannot be compiled", exc_info=True)
         finally:
             lock.release()
 
@@ -189,7 +197,10 @@ class EngineChoice:
 
     def _share(self, vocabulary: CompiledVocabulary) -> NativeEngine:
         normalize = normalizer_of(self._truth, self._facts)
-        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added, layout=self._layout)
+        # Tokens that are matched in normalized text are matched by their normalized texts. NFC keeps those in ASCII.
+        composed = [token.content for token in self._facts.added if token.normalized and not token.content.isascii()]
+        written = frozenset(map(normalize, composed)) - self._isolated if self._facts.composes else frozenset()
+        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added | written, layout=self._layout)
         return _ENGINES.setdefault(self._truth.digest, engine)
 
     def _refuse(self, reason: str) -> None:

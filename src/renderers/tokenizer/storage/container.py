@@ -69,10 +69,16 @@ class Container:
         if len(index) != index_size or zlib.crc32(index) != checksum:
             raise DamagedFileError("its index does not have its checksum")
         read = _read_json(index)
-        if read["key"] != key:
+        try:
+            is_own, sections = read["key"] == key, read["sections"]
+            self._sections = {
+                name: (int(at), int(size), int(checksum)) for name, (at, size, checksum) in sections.items()
+            }
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DamagedFileError(f"its index is not one of sections: {error}") from error
+        if not is_own:
             raise DamagedFileError("it has another key")
         self._start = _aligned(_HEAD.size + index_size)
-        self._sections: dict[str, list[int]] = read["sections"]
         self._checked: set[str] = set()
 
     def section(self, name: str) -> memoryview:
@@ -90,6 +96,15 @@ class Container:
                 raise DamagedFileError(f"its section {name} does not have its checksum")
             self._checked.add(name)
         return content.toreadonly()
+
+    def is_intact(self) -> bool:
+        """Return True if all sections have their checksums."""
+        try:
+            for name in self._sections:
+                self.section(name)
+        except DamagedFileError:
+            return False
+        return True
 
     def json_section(self, name: str) -> Any:
         """Return the value of a section in JSON."""

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import mmap
 import os
+import re
 import stat
 import sys
 import time
@@ -24,6 +25,9 @@ SUFFIX = ".vocabulary"
 MAX_BYTES = 2 * 2**30
 """The files that were used last are kept up to this size."""
 _TEMPORARY = ".tmp"
+_NAME = re.compile(r"[0-9a-f]{64}\.vocabulary")
+_TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{64}\.\d+\.[0-9a-f]{8}\.tmp")
+"""The names of files of this package. No others are removed: the folder may be one of the user's."""
 _ABANDONED_SECONDS = 3600
 """The age after which a temporary file is removed: its process was stopped."""
 _USED_SECONDS = 86_400
@@ -40,7 +44,7 @@ def cache_folder() -> Path | None:
     """Return the cache folder, which may not exist; None if it is switched off, or there is no home directory."""
     setting = os.environ.get(VARIABLE, "")
     if setting:
-        return None if setting == OFF else Path(os.path.abspath(setting))
+        return None if setting == OFF else Path(os.path.abspath(os.path.expanduser(setting)))
     try:
         return _user_cache() / "renderers"
     except RuntimeError as error:
@@ -96,7 +100,7 @@ def _opened(path: Path) -> Iterator[int]:
 def _check_owner(status: os.stat_result) -> None:
     """Raise `UntrustedFileError` if others than this user and root can write to a file or a folder."""
     if sys.platform == "win32":
-        # The folder is below the profile of the user.
+        # By default the folder is below the profile of the user. Windows has no such owners.
         return
     if status.st_uid not in (os.geteuid(), 0):
         raise UntrustedFileError("it belongs to another user")
@@ -133,7 +137,8 @@ def write_or_raise(name: str, parts: Sequence[bytes]) -> Path:
     folder = cache_folder()
     if folder is None:
         raise FileNotFoundError(f"there is no cache folder. Set {VARIABLE} to a folder")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Other users can read it: an image may be built by root, which is trusted.
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     _check_owner(os.stat(folder))
     path = path_of(folder, name)
     temporary = folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMPORARY}"
@@ -172,9 +177,9 @@ def _remove_old_files(folder: Path, *, keep: str) -> None:
         _log_once(f"{folder} cannot be listed: {error}")
         return
     old = time.time() - _ABANDONED_SECONDS
-    removed = [name for name, status in entries if name.endswith(_TEMPORARY) and status.st_mtime < old]
+    removed = [name for name, status in entries if _TEMPORARY_NAME.fullmatch(name) and status.st_mtime < old]
     left = MAX_BYTES
-    kept = sorted((entry for entry in entries if entry[0].endswith(SUFFIX)), key=lambda entry: -entry[1].st_mtime)
+    kept = sorted((entry for entry in entries if _NAME.fullmatch(entry[0])), key=lambda entry: -entry[1].st_mtime)
     for name, status in sorted(kept, key=lambda entry: entry[0] != keep):
         left -= status.st_size
         if left < 0 and name != keep:

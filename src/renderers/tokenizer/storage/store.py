@@ -16,7 +16,7 @@ from renderers.tokenizer.storage.versions import tokenizers_version
 
 logger = logging.getLogger(__name__)
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 """Increased with every change of the sections, or of the code that finds the facts in them."""
 
 
@@ -46,10 +46,16 @@ def log_damage(digest: str, error: DamagedFileError) -> None:
     logger.info("the file %s of a compiled vocabulary is damaged: %s", key_of(digest), error)
 
 
+def _is_intact(digest: str) -> bool:
+    written = find(digest)
+    return written is not None and written.is_intact()
+
+
 def save(digest: str, sections: Mapping[str, bytes]) -> bool:
     """Write the file of a vocabulary. Return True if it was written; a failure is logged."""
     key = key_of(digest)
-    return write_file(key, container.pack(sections, key=key))
+    # Another process may have written it. Its pages may be mapped, so it is not replaced without need.
+    return _is_intact(digest) or write_file(key, container.pack(sections, key=key))
 
 
 def save_or_raise(digest: str, sections: Mapping[str, bytes]) -> Path:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import sys
+
+
+def tokenizers_version() -> str:
+    """Return the version of `tokenizers`: of the imported one, as another may have been installed since, else of the
+    installed one.
+    """
+    imported = sys.modules.get("tokenizers")
+    return _installed_version() if imported is None else str(imported.__version__)
 
 
 @functools.cache
-def tokenizers_version() -> str:
+def _installed_version() -> str:
     """Return the version of the installed `tokenizers`.
 
     The name of the folder with its metadata has the version. Importing the package takes longer, and so does
