@@ -188,7 +188,7 @@ def _may_join(tables: Tables, left: str, right: str) -> bool:
         tables.has_join(ord(left), ord(right))
         or bool(tables.torn & TORN_RIGHT and not right.isascii() and tables.has_join(ord(left), first))
         or bool(tables.torn & TORN_LEFT and not left.isascii() and tables.has_join(last, ord(right)))
-        or bool(tables.torn & TORN_BOTH and not (left + right).isascii() and tables.has_join(last, first))
+        or bool(tables.torn & TORN_BOTH and not (left.isascii() or right.isascii()) and tables.has_join(last, first))
     )
 
 
@@ -266,7 +266,7 @@ def _fill_words(tables: Tables, words: memoryview, model: bytes | bytearray) -> 
     slots = len(words) // SLOT.size
     words[:] = bytes(len(words))
     for number, own in enumerate(model):
-        if not own:
+        if not own or not tables.text_of(number):
             continue
         low, high, length, place = key_of(tables.text_of(number))
         while SLOT.unpack_from(words, place % slots * SLOT.size)[2]:
