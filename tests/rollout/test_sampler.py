@@ -62,6 +62,16 @@ def test_an_openai_client_samples_from_the_model() -> None:
     assert [body.get("model") for body in server.samples] == ["adapter", None]
 
 
+def test_a_prompt_that_a_server_refuses_raises_the_error_of_the_openai_client() -> None:
+    async def call(server: ScriptedServer) -> None:
+        async with openai.AsyncOpenAI(base_url=f"{server.base_url}/v1", api_key="key", max_retries=0) as client:
+            await sample_from(client, [1, 2], {})
+
+    message = "This model's maximum context length is 1 tokens."
+    with serve(ScriptedServer([Reply(status=400, message=message)])) as server, pytest.raises(openai.BadRequestError):
+        asyncio.run(call(server))
+
+
 @pytest.mark.parametrize("client", [sample, Client(), InferenceClient("http://localhost:9", model="other")])
 def test_other_clients_have_their_own_model(client: Any) -> None:
     with pytest.raises(ValueError, match=r"model='adapter' is for AsyncOpenAI clients, and the client is "):
