@@ -204,6 +204,52 @@ def test_a_truncated_turn_gets_one_stop_token(text: str, new: str, closing: str,
     assert not any(twice in added for twice in ("<|return|>", "<|end|><|end|>", "<|end|><|call|>"))
 
 
+HARMONY_CALL = '<|channel|>commentary to=functions.look <|constrain|>json<|message|>{"x": "a"}'
+HARMONY_FINAL = "<|channel|>final<|message|>Yes"
+HARMONY_PREAMBLE = "<|channel|>commentary<|message|>Wait"
+HARMONY_THOUGHT = "<|channel|>analysis<|message|>Hm"
+
+
+@pytest.mark.parametrize("retention", [None, "all"])
+@pytest.mark.parametrize(
+    ("text", "role", "detail"),
+    [
+        (
+            f"{HARMONY_CALL}<|return|>",
+            "tool",
+            "Remove '<|return|>' from the completion, so that the bridge adds '<|call|>'",
+        ),
+        (
+            f"{HARMONY_CALL}<|return|>",
+            "user",
+            "Remove '<|return|>' from the completion, so that the bridge adds '<|call|>'",
+        ),
+        (f"{HARMONY_CALL}<|end|>", "tool", "Remove '<|end|>' from the completion, so that the bridge adds '<|call|>'"),
+        (f"{HARMONY_CALL}<|end|>", "user", "Remove '<|end|>' from the completion, so that the bridge adds '<|call|>'"),
+        (
+            f"{HARMONY_FINAL}<|call|>",
+            "user",
+            "Remove '<|call|>' from the completion, so that the bridge adds '<|end|>'",
+        ),
+        (f"{HARMONY_FINAL}<|end|>", "tool", "which ends a turn without calls"),
+        (f"{HARMONY_FINAL}<|return|>", "tool", "which ends a turn without calls"),
+        (f"{HARMONY_PREAMBLE}<|end|>", "tool", "which ends a turn without calls"),
+        (f"{HARMONY_THOUGHT}<|end|>", "tool", "which ends a turn without calls"),
+        (HARMONY_PREAMBLE, "tool", "the completion contains no call, and does not end with '<|call|>'"),
+        (HARMONY_FINAL, "tool", "the completion contains no call, and does not end with '<|call|>'"),
+    ],
+)
+def test_a_turn_of_harmony_that_ends_as_another_kind_of_turn_is_refused(
+    text: str, role: str, detail: str, retention: Any, hub: object
+) -> None:
+    renderer = create_renderer(load_tokenizer("openai/gpt-oss-20b"), thinking_retention=retention, date="2026-01-31")
+    new = {"role": role, "content": "x", **({"name": "look"} if role == "tool" else {})}
+    refused = renderer.bridge(*prior_of(renderer, text), [new])
+    assert isinstance(refused, BridgeRefusal)
+    assert refused.reason is BridgeReason.NO_STOP_TOKEN
+    assert detail in refused.detail
+
+
 def test_control_text_in_a_sampled_name_is_encoded_as_text() -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     named = NAMED.replace('"[" + call.function.name + "]"', '"<|call|>" + call.function | tojson + "<|/call|>"')

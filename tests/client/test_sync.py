@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,6 +15,7 @@ import pytest
 
 from renderers.client import InferenceClient, SyncInferenceClient, generate, stream
 from renderers.client import sync as sync_module
+from renderers.client.sync import SyncTurnStream
 from renderers.core.completions import ContentDelta
 from renderers.errors import EngineStatusError, EngineStreamError
 from tests.client.test_generate import HI, RENDERER, encode
@@ -71,6 +73,25 @@ def test_a_stream_can_be_left_while_another_thread_closes_the_client(monkeypatch
         turn.close()
         with pytest.raises(RuntimeError, match="closed"):
             next(turn)
+
+
+@pytest.mark.parametrize("read", [next, SyncTurnStream.result])
+def test_threads_can_close_a_stream_that_another_thread_reads(read: Any, caplog: pytest.LogCaptureFixture) -> None:
+    reply = Reply(encode("Hello!<|end|>"), event_delay=60)
+    with client_of(reply, Reply([7])) as client, ThreadPoolExecutor(4) as pool:
+        turn = client.stream(renderer=RENDERER, messages=HI)
+        reading = pool.submit(read, turn)
+        while not turn._reading:
+            time.sleep(0.01)
+        for closing in [pool.submit(turn.close) for _ in range(3)]:
+            closing.result(10)
+        with pytest.raises(EngineStreamError, match="the stream was closed before its end"):
+            reading.result(10)
+        assert list(turn) == []
+        with pytest.raises(EngineStreamError, match="has no result"):
+            turn.result()
+        assert client.sample([1]).token_ids == [7]
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 def test_errors_are_those_of_the_asynchronous_client() -> None:

@@ -36,6 +36,10 @@ async def collect(items: TaskStream[int], count: int) -> list[int]:
     return [await anext(items) for _ in range(count)]
 
 
+async def collect_all(items: TaskStream[int]) -> list[int]:
+    return [item async for item in items]
+
+
 def test_a_generator_runs_in_one_task_until_it_is_closed() -> None:
     numbers = Numbers()
 
@@ -77,6 +81,20 @@ def test_a_generator_that_was_not_started_is_closed() -> None:
     async def call() -> None:
         items = TaskStream(Numbers().generate())
         await items.aclose()
+        assert [item async for item in items] == []
+
+    asyncio.run(call())
+
+
+@pytest.mark.parametrize("steps", [1, 2, 8])
+def test_closing_ends_an_iteration_that_waits(steps: int) -> None:
+    async def call() -> None:
+        items = TaskStream(Numbers().generate())
+        reading = asyncio.ensure_future(collect_all(items))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        await items.aclose()
+        assert await asyncio.wait_for(reading, 10) in ([], [0], [0, 1], [0, 1, 2])
         assert [item async for item in items] == []
 
     asyncio.run(call())

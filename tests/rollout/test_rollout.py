@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import pickle
 import statistics
 import sys
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import httpx
 import pytest
 
 from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
@@ -41,6 +43,22 @@ def start(renderer: ChatRenderer, *script: Any, **options: Any) -> tuple[Rollout
     """Return a rollout with a question, and its sampler."""
     sampler = ScriptedSampler(renderer, script)
     return Rollout(renderer, sampler, [user("Hi")], **options), sampler
+
+
+class PostingClient:
+    """An object with the methods of an `AsyncOpenAI` client, which keeps the bodies of its requests."""
+
+    base_url = "http://fake-host:8000/v1"
+
+    def __init__(self, token_ids: list[int]) -> None:
+        entries = [{"token_id": token, "logprob": -0.5} for token in token_ids]
+        choice = {"token_ids": token_ids, "finish_reason": "stop", "logprobs": {"content": entries}}
+        self._reply = json.dumps({"choices": [choice]}).encode()
+        self.bodies: list[Any] = []
+
+    async def post(self, url: str, *, cast_to: Any, body: Mapping[str, Any]) -> httpx.Response:
+        self.bodies.append(body)
+        return httpx.Response(200, content=self._reply)
 
 
 def sample(rollout: Rollout, **options: Any) -> Turn:
@@ -764,6 +782,34 @@ def test_a_rollout_is_pickled_without_its_client(renderer: ChatRenderer) -> None
     restored.client = ScriptedSampler(renderer, ["Green.<|end|>"])
     assert sample(restored).parsed.content == "Green."
     assert len(restored.rows()) == len(rollout.rows()) + 1
+
+
+def test_the_model_of_a_rollout_is_kept(renderer: ChatRenderer, tmp_path: Any) -> None:
+    def posts(rollout: Rollout) -> list[Any]:
+        server = PostingClient(encode(renderer, "A<|end|>"))
+        rollout.client = server
+        sample(rollout)
+        return [body.get("model") for body in server.bodies]
+
+    rollout = Rollout(renderer, None, [user("Hi")], model="adapter")
+    rollout.save(tmp_path / "rollout.jsonl")
+    copied, pickled = copy.deepcopy(rollout), pickle.loads(pickle.dumps(rollout))
+    [fork] = rollout.fork(1)
+    for each in (rollout, fork, copied, pickled, Rollout.load(tmp_path / "rollout.jsonl", renderer)):
+        assert each.model == "adapter"
+        assert posts(each) == ["adapter"]
+    with pytest.raises(ValueError, match="model='adapter' is for AsyncOpenAI clients"):
+        Rollout(renderer, ScriptedSampler(renderer, []), [user("Hi")], model="adapter")
+    with pytest.raises(RolloutError, match="model='adapter' is for AsyncOpenAI clients"):
+        Rollout.load(tmp_path / "rollout.jsonl", renderer, ScriptedSampler(renderer, []))
+    loaded = Rollout.load(tmp_path / "rollout.jsonl", renderer)
+    with pytest.raises(ValueError, match="set the model of the rollout to None"):
+        loaded.client = ScriptedSampler(renderer, [])
+    loaded.model = None
+    loaded.client = ScriptedSampler(renderer, ["B<|end|>"])
+    with pytest.raises(ValueError, match="model='other' is for AsyncOpenAI clients"):
+        loaded.model = "other"
+    assert sample(loaded).parsed.content == "B"
 
 
 @pytest.mark.parametrize("experts", [{"data": memoryview(b"AQI="), "shape": [2, 1, 1]}, [[[1]], [[2]]], "AQI="])

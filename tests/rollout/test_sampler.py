@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import math
+from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import numpy as np
 import openai
 import pytest
 
-from renderers.client import SyncInferenceClient
+from renderers.client import InferenceClient, SyncInferenceClient
 from renderers.client.completion import Completion
 from renderers.errors import MalformedGenerateResponseError, TokenIdError
 from renderers.rollout.sampler import Sampler, as_sample_function, check_client, check_reply, sample_from
@@ -49,10 +51,49 @@ def test_an_openai_client_samples() -> None:
     assert body["sampling_params"]["max_tokens"] == 5
 
 
+def test_an_openai_client_samples_from_the_model() -> None:
+    async def call(server: ScriptedServer) -> None:
+        async with openai.AsyncOpenAI(base_url=f"{server.base_url}/v1", api_key="key", max_retries=0) as client:
+            await sample_from(check_client(client, model="adapter"), [1, 2], {}, model="adapter")
+            await sample_from(client, [1, 2], {})
+
+    with serve(ScriptedServer([Reply([5, 6]), Reply([5, 6])])) as server:
+        asyncio.run(call(server))
+    assert [body.get("model") for body in server.samples] == ["adapter", None]
+
+
+def test_a_prompt_that_a_server_refuses_raises_the_error_of_the_openai_client() -> None:
+    async def call(server: ScriptedServer) -> None:
+        async with openai.AsyncOpenAI(base_url=f"{server.base_url}/v1", api_key="key", max_retries=0) as client:
+            await sample_from(client, [1, 2], {})
+
+    message = "This model's maximum context length is 1 tokens."
+    with serve(ScriptedServer([Reply(status=400, message=message)])) as server, pytest.raises(openai.BadRequestError):
+        asyncio.run(call(server))
+
+
+@pytest.mark.parametrize("client", [sample, Client(), InferenceClient("http://localhost:9", model="other")])
+def test_other_clients_have_their_own_model(client: Any) -> None:
+    with pytest.raises(ValueError, match=r"model='adapter' is for AsyncOpenAI clients, and the client is "):
+        check_client(client, model="adapter")
+    assert check_client(client) is client
+
+
 SYNCHRONOUS = openai.OpenAI(base_url="http://localhost:9", api_key="key")
 
 
-@pytest.mark.parametrize("client", [None, 3, "http://localhost:8000", SYNCHRONOUS])
+OTHERS = [
+    None,
+    3,
+    "http://localhost:8000",
+    SYNCHRONOUS,
+    SimpleNamespace(post=1),
+    SimpleNamespace(post=1, base_url="http://localhost:9"),
+    httpx.AsyncClient(),
+]
+
+
+@pytest.mark.parametrize("client", OTHERS)
 def test_other_objects_are_no_clients(client: Any) -> None:
     with pytest.raises(TypeError, match=r"client must be an InferenceClient, an AsyncOpenAI client, .*, not "):
         as_sample_function(client)

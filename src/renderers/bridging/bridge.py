@@ -20,6 +20,7 @@ from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefus
 from renderers.bridging.result import Bridge
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.bridging.suffix import SuffixText
+from renderers.bridging.turn_ends import turn_ends
 from renderers.bridging.written_turn import Rollout, find_written_turn, parsed_turn
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
@@ -313,10 +314,22 @@ class Extension:
         ids = self.context.encode(text)
         return self.prior.prompt_end(len(ids)) == ids
 
-    def _ends_answers(self, stop: int) -> bool:
-        """Return True if the template ends the last turn of a conversation with a token, if that is content."""
-        trace, _ = self.context.turn_format.render_turn({"content": PROBE_CONTENT})
-        return trace is not None and trace.text.rstrip().endswith(self.context.tokenizer.decode([stop]))
+    def _refuse_other_end(self, stop: str) -> BridgeRefusal | None:
+        """Return the refusal of a turn without the token `stop`, if it ends as another kind of turn does."""
+        ends, state, last = self.context.learn(turn_ends), self.prior.state, self.prior.completion[-1:]
+        new, text = describe_new(self.new), self.context.tokenizer.decode(last)
+        if "tool" in self._roles and not state.calls:
+            if text in ends.answers:
+                detail = f"the completion ends with {self._name_token(*last)}, which ends a turn without calls"
+                return _no_stop_token(f"{new}: {detail}")
+            is_open = state.region in (Region.CALL, Region.CALLS, Region.REASONING)
+            if not is_open and stop in ends.calls - ends.answers:
+                return _no_stop_token(f"{new}: the completion contains no call, and does not end with {stop!r}")
+        if not ends.has(text) or not ends.has(stop):
+            return None
+        detail = f"the completion ends with {self._name_token(*last)}, and the template ends such a turn with {stop!r}"
+        remedy = f"Remove {text!r} from the completion, so that the bridge adds {stop!r}."
+        return refuse(BridgeReason.NO_STOP_TOKEN, f"{new}: {detail}", hint=remedy)
 
     def _closing(self, outcome: Outcome, sample: Sample) -> str | BridgeRefusal:
         """Return the text that the turn has to be closed with; empty if it is closed."""
@@ -325,16 +338,15 @@ class Extension:
         ends = {token_ids[text] for text in (outcome.stop, outcome.last_stop) if text in token_ids}
         if not ends.isdisjoint(prior.completion[-1:]):
             return ""
+        other_end = None if stop in ends or outcome.stop_is_next else self._refuse_other_end(outcome.stop)
+        if other_end is not None:
+            return other_end
         if stop is not None:
             if not outcome.stop:
                 name = self._name_token(stop)
                 return _no_stop_token(
                     f"the completion ends with the stop token {name}, which the template never writes"
                 )
-            is_result = "tool" in self._roles and not prior.state.calls
-            if is_result and stop not in ends and self._ends_answers(stop):
-                detail = f"the completion ends with {self._name_token(stop)}, which ends a turn without calls"
-                return _no_stop_token(f"{describe_new(self.new)}: {detail}")
             before, _ = prior.around_stop
             if stop not in ends and outcome.stop in token_ids and token_ids[outcome.stop] in before[-1:]:
                 end = f"the assistant's turn ends with {outcome.stop!r}"

@@ -31,7 +31,8 @@ class BridgeReason(enum.StrEnum):
     REASONING_OPEN = "reasoning_open"
     """The model stopped within its reasoning, or the reasoning cannot be closed."""
     NO_STOP_TOKEN = "no_stop_token"
-    """The template does not end a turn with a special token, so the end of the turn is unknown."""
+    """The template does not end a turn with a special token, so the end of the turn is unknown. Or the completion ends
+    with a token that ends other turns."""
     HISTORY_REWRITTEN = "history_rewritten"
     """The template would change the tokens of the rollout."""
     SUFFIX_VARIES = "suffix_varies"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import inspect
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -19,10 +20,17 @@ __all__ = ["OpenAISampler", "is_async_openai"]
 
 
 class OpenAISampler:
-    """Sample with an `AsyncOpenAI` client, or with an object that has its `base_url`, `get` and `post`."""
+    """Sample with an `AsyncOpenAI` client, or with an object that has its `base_url`, `get` and `post`.
 
-    def __init__(self, client: Any, engine: InferenceEngine) -> None:
+    Args:
+        client: The client.
+        engine: The engine of its server.
+        model: The model that `sample` names, such as a LoRA adapter. None for the base model of the server.
+    """
+
+    def __init__(self, client: Any, engine: InferenceEngine, *, model: str | None = None) -> None:
         self._client = client
+        self._model = model
         self._engine = engine
         self._base_url = str(client.base_url)
 
@@ -52,8 +60,8 @@ class OpenAISampler:
             await response.aclose()
 
     async def sample(self, prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
-        """Sample one completion of a prompt from the only model of the server."""
-        request = build_sample_request(prompt_ids, model=None, sampling_params=sampling_params)
+        """Sample one completion of a prompt."""
+        request = build_sample_request(prompt_ids, model=self._model, sampling_params=sampling_params)
         return await self.sample_request(request, None)
 
     async def context_length(self, model: str | None = None) -> int | None:
@@ -70,7 +78,16 @@ class OpenAISampler:
 def is_async_openai(client: Any) -> bool:
     """Return True for an `AsyncOpenAI` client, and for another object that can post requests as it does."""
     is_synchronous = any(base.__name__ == "SyncAPIClient" for base in type(client).__mro__)
-    return hasattr(client, "post") and not is_synchronous
+    return hasattr(client, "base_url") and not is_synchronous and _accepts_cast_to(getattr(client, "post", None))
+
+
+def _accepts_cast_to(post: Any) -> bool:
+    """Return True if a method has the argument `cast_to`, which the methods of HTTP clients do not have."""
+    try:
+        parameters = inspect.signature(post).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(each.name == "cast_to" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def _response_class() -> type[Any]:

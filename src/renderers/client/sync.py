@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 from weakref import WeakSet
@@ -17,6 +17,7 @@ from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
 from renderers.core.tokens import MultiModalData, RenderedTokens
+from renderers.errors import EngineStreamError
 
 __all__ = ["SyncInferenceClient", "SyncTurnStream"]
 
@@ -175,17 +176,24 @@ async def _cancel(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
 
 
 class SyncTurnStream:
-    """The events of a turn while it is sampled, and its result. Returned by `SyncInferenceClient.stream`."""
+    """The events of a turn while it is sampled, and its result. Returned by `SyncInferenceClient.stream`.
+
+    Another thread can close it while one waits for an event or for the result, which then raises an
+    `EngineStreamError`.
+    """
 
     def __init__(self, client: SyncInferenceClient, turn: TurnStream) -> None:
         self._client = client
         self._turn = turn
+        # Only the thread of the client uses both.
+        self._reading: set[asyncio.Task[Any] | None] = set()
+        self._closing = asyncio.Lock()
 
     def __iter__(self) -> Iterator[ParseEvent]:
         return self
 
     def __next__(self) -> ParseEvent:
-        event = self._client._run(_next_event(self._turn))
+        event = self._client._run(self._read(lambda: anext(self._turn, None)))
         if event is None:
             raise StopIteration
         return event
@@ -201,7 +209,7 @@ class SyncTurnStream:
         if self._client._is_closed:
             return
         try:
-            self._client._run(self._turn.aclose())
+            self._client._run(self._close())
         except RuntimeError:
             # Another thread has closed the client meanwhile.
             if not self._client._is_closed:
@@ -209,8 +217,24 @@ class SyncTurnStream:
 
     def result(self) -> dict[str, Any]:
         """Wait for the end of the turn, and return the result of `generate`."""
-        return self._client._run(self._turn.result())
+        return self._client._run(self._read(self._turn.result))
 
+    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+        # A generator that is being closed cannot be read.
+        async with self._closing:
+            task = asyncio.current_task()
+            self._reading.add(task)
+        try:
+            return await read()
+        except asyncio.CancelledError:
+            if not self._closing.locked():
+                raise
+            raise EngineStreamError("the stream was closed before its end") from None
+        finally:
+            self._reading.discard(task)
 
-async def _next_event(turn: TurnStream) -> ParseEvent | None:
-    return await anext(turn, None)
+    async def _close(self) -> None:
+        async with self._closing:
+            # A generator that is running cannot be closed.
+            await _cancel(self._reading)
+            await self._turn.aclose()

@@ -26,11 +26,14 @@ class TaskStream(Generic[T]):
         # None after the last item.
         self._ready: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> T:
+        if self._is_closed:
+            raise StopAsyncIteration
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
             self._task.add_done_callback(retrieve_error)
@@ -38,12 +41,17 @@ class TaskStream(Generic[T]):
             raise StopAsyncIteration
         item = await self._ready.get()
         if item is None:
-            await self._task
+            if not self._is_closed:
+                await self._task
             raise StopAsyncIteration
         return item[0]
 
     async def aclose(self) -> None:
-        """Cancel the task and wait until it has closed the generator. Items that were not awaited are dropped."""
+        """Cancel the task and wait until it has closed the generator. Items that were not awaited are dropped.
+
+        The iteration of another task that waits for an item ends.
+        """
+        self._is_closed = True
         if self._task is None:
             await self._items.aclose()
             return
@@ -51,6 +59,8 @@ class TaskStream(Generic[T]):
         await asyncio.wait([self._task])
         while not self._ready.empty():
             self._ready.get_nowait()
+        # A task that is cancelled before it runs puts nothing.
+        self._ready.put_nowait(None)
 
     async def _run(self) -> None:
         try:

@@ -46,6 +46,8 @@ class RolloutOptions:
     max_total_tokens: int | None = None
     on_length: OnLength = "close"
     stop_token_ids: tuple[int, ...] = ()
+    model: str | None = None
+    """The model that requests of an `AsyncOpenAI` client name."""
 
     def stop_reason_after(self, turn: Turn) -> StopReason | None:
         """Return the reason why no turn follows a turn; None if one may follow."""

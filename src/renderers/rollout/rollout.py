@@ -61,14 +61,15 @@ class Rollout(RecordedRollout):
         chat_template_kwargs: Mapping[str, Any] | None = None,
         max_total_tokens: int | None = None,
         on_length: OnLength = "close",
+        model: str | None = None,
     ) -> None:
         """Start a rollout with the messages before the first sampled turn.
 
         Args:
             renderer: A renderer. A renderer without the method `bridge` gives no reasons for refusals.
             client: An object with an async method `sample`, such as an `InferenceClient`, or an async function with
-                the same arguments, or an `AsyncOpenAI` client of a vLLM server with one model. None if completions are
-                passed to `record`.
+                the same arguments, or an `AsyncOpenAI` client of a vLLM server. None if completions are passed to
+                `record`.
             messages: The conversation. It is copied. A long one is rendered by `generate`, in a thread.
             tools: The tools of the conversation.
             sampling_params: The sampling parameters of all turns. The stop tokens of the renderer are added.
@@ -77,11 +78,14 @@ class Rollout(RecordedRollout):
                 of each turn is reduced to it.
             on_length: `"close"` to go on after a turn that was cut off by `max_tokens` or aborted by the engine: the
                 next bridge closes it with tokens that are not sampled. `"stop"` to end the rollout there.
+            model: The model that an `AsyncOpenAI` client samples from, such as a LoRA adapter. None for the base model
+                of the server. An `InferenceClient` has its own argument `model`.
 
         Raises:
             MessageError, TemplateError, ...: As `renderer.render_ids`.
             TypeError: The client cannot sample, or is synchronous.
-            ValueError: `max_total_tokens` or `on_length` is invalid.
+            ValueError: `max_total_tokens` or `on_length` is invalid, or there is a `model` and another client than an
+                `AsyncOpenAI` client.
         """
         if on_length not in get_args(OnLength):
             raise ValueError(f"on_length must be one of {', '.join(map(repr, get_args(OnLength)))}, not {on_length!r}")
@@ -94,8 +98,9 @@ class Rollout(RecordedRollout):
             max_total_tokens=max_total_tokens,
             on_length=on_length,
             stop_token_ids=tuple(renderer.get_stop_token_ids()),
+            model=model,
         )
-        self.renderer, self.client = renderer, client
+        self.renderer, self._client = renderer, check_client(client, model=model)
         position = Position(Prompt(parent=None, messages=tuple(copy_messages(messages)), token_ids=[]), None)
         super().__init__(options, Trajectory(), position, lineage=(0,))
         self._position = self._rendered_unless_long(position)
@@ -114,7 +119,8 @@ class Rollout(RecordedRollout):
         """Return a rollout at any position.
 
         Raises:
-            RolloutError: The renderer is for another model than the options.
+            RolloutError: The renderer is for another model than the options, or the client cannot sample from their
+                model.
         """
         stops = None if renderer is None else tuple(renderer.get_stop_token_ids())
         if stops not in (None, options.stop_token_ids):
@@ -122,6 +128,10 @@ class Rollout(RecordedRollout):
                 f"the renderer has the stop tokens {stops}, and the rollout was sampled with {options.stop_token_ids}. "
                 "Pass a renderer of the same model."
             )
+        try:
+            check_client(client, model=options.model)
+        except ValueError as error:
+            raise RolloutError(str(error)) from error
         rollout = object.__new__(cls)
         rollout.renderer, rollout._client = renderer, client
         RecordedRollout.__init__(rollout, options, trajectory, position, lineage=lineage)
@@ -134,7 +144,17 @@ class Rollout(RecordedRollout):
 
     @client.setter
     def client(self, client: RolloutClient | None) -> None:
-        self._client = check_client(client)
+        self._client = check_client(client, model=self.model)
+
+    @property
+    def model(self) -> str | None:
+        """The model that an `AsyncOpenAI` client samples from. None for the base model of the server."""
+        return self._options.model
+
+    @model.setter
+    def model(self, model: str | None) -> None:
+        check_client(self.client, model=model)
+        self._options = dataclasses.replace(self._options, model=model)
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -185,7 +205,7 @@ class Rollout(RecordedRollout):
                 return None
             ids = _ids_of(position)
             params = self._options.sampling_params_for(len(ids), sampling_params or {})
-            completion = await sample_from(self.client, ids, params)
+            completion = await sample_from(self.client, ids, params, model=self.model)
             parse = functools.partial(self._parse, ids, completion)
             is_long = len(completion.token_ids) > LONG_COMPLETION
             return self._append(completion, await offload_long_work(self._renderer, parse, is_long=is_long))
@@ -392,7 +412,8 @@ class Rollout(RecordedRollout):
 
         Raises:
             RolloutFileError: The file is cut off, or is not a file of rollouts, or has several. Names the line.
-            RolloutError: The renderer is for another model: it has other stop tokens.
+            RolloutError: The renderer is for another model: it has other stop tokens. Or the rollout has a `model`,
+                and the client is no `AsyncOpenAI` client.
             TypeError: The client cannot sample, or is synchronous.
             OSError: The file cannot be read.
         """

@@ -44,31 +44,36 @@ RolloutClient: TypeAlias = Sampler | SampleFunction | OpenAIClient
 C = TypeVar("C", bound=RolloutClient | None)
 
 
-def as_sample_function(client: RolloutClient) -> SampleFunction:
+def as_sample_function(client: RolloutClient, *, model: str | None = None) -> SampleFunction:
     """Return the method `sample` of a client, or the client itself if it is a function.
 
-    An `AsyncOpenAI` client samples from the only model of a vLLM server.
+    An `AsyncOpenAI` client samples from a model of a vLLM server; from its base model if `model` is None.
 
     Raises:
         TypeError: The client has no method `sample`, cannot be called, and is no `AsyncOpenAI` client.
+        ValueError: There is a model, and the client is no `AsyncOpenAI` client.
     """
-    if isinstance(client, Sampler):
-        return client.sample
-    if callable(client):
-        return client
+    if isinstance(client, Sampler) or callable(client):
+        if model is not None:
+            raise ValueError(
+                f"model={model!r} is for AsyncOpenAI clients, and the client is {describe_type(client)}. Pass the "
+                "model to the InferenceClient or choose it in the function, and set the model of the rollout to None."
+            )
+        return client.sample if isinstance(client, Sampler) else client
     if is_async_openai(client):
-        return OpenAISampler(client, VllmEngine()).sample
+        return OpenAISampler(client, VllmEngine(), model=model).sample
     raise TypeError(
         "client must be an InferenceClient, an AsyncOpenAI client, another object with an async method sample, or an "
         f"async function, not {describe_type(client)}"
     )
 
 
-def check_client(client: C) -> C:
+def check_client(client: C, *, model: str | None = None) -> C:
     """Return a client that can sample for `Rollout.generate`, or None.
 
     Raises:
         TypeError: The client cannot sample, or is a `SyncInferenceClient`.
+        ValueError: As `as_sample_function`.
     """
     if isinstance(client, SyncInferenceClient) or isinstance(getattr(client, "__self__", None), SyncInferenceClient):
         raise TypeError(
@@ -76,19 +81,22 @@ def check_client(client: C) -> C:
             "Rollout.record, or use an InferenceClient."
         )
     if client is not None:
-        as_sample_function(client)
+        as_sample_function(client, model=model)
     return client
 
 
-async def sample_from(client: RolloutClient, prompt_ids: list[int], sampling_params: Mapping[str, Any]) -> Completion:
+async def sample_from(
+    client: RolloutClient, prompt_ids: list[int], sampling_params: Mapping[str, Any], *, model: str | None = None
+) -> Completion:
     """Return a checked completion of a prompt.
 
     Raises:
         TypeError: The client cannot sample, or is synchronous.
+        ValueError: As `as_sample_function`.
         MalformedGenerateResponseError: As `check_reply`.
         Exception: The errors of the client.
     """
-    response: object = as_sample_function(client)(prompt_ids, sampling_params=sampling_params)
+    response: object = as_sample_function(client, model=model)(prompt_ids, sampling_params=sampling_params)
     if not inspect.isawaitable(response):
         raise TypeError("the client is synchronous. Pass its completions to Rollout.record.")
     return check_reply(await response, prompt_ids)
