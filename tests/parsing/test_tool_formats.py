@@ -890,7 +890,21 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     ],
     "gemma": [
         (gemma("call:search{\"query\":*Rome*, 'days' : 3}"), [("search", {"query": "Rome", "days": 3}, OK)]),
-        (gemma('call:search{"query:*Rome*}'), [("search", {'"query': "Rome"}, OK)]),
+        (gemma('call:search{"query:*Rome*}'), [("search", {}, MALFORMED)]),
+        (gemma("call:search{a:1,b,c:*Rome*}"), [("search", {"a": 1}, MALFORMED)]),
+        (gemma('call:search{"query":"a b"}'), [("search", {"query": "a b"}, OK)]),
+        (
+            gemma(r'call:get_weather{city:"a, \"é\u00df}" , days: "2"}'),
+            [("get_weather", {"city": 'a, "éß}', "days": 2}, OK)],
+        ),
+        (gemma(r"call:search{a:'it\'s, ok',b:['x','y']}"), [("search", {"a": "it's, ok", "b": ["x", "y"]}, OK)]),
+        (
+            gemma('call:get_weather{city:"Rome" now,days:2}'),
+            [("get_weather", {"city": 'Rome" now,days:2}'}, MALFORMED)],
+        ),
+        (gemma('call:get_weather{city:"Rome}'), [("get_weather", {"city": "Rome}"}, MALFORMED)]),
+        (gemma(r'call:get_weather{city:"\q"}'), [("get_weather", {"city": r"\q"}, MALFORMED)]),
+        (gemma('call:get_weather{days:"three"}'), [("get_weather", {"days": "three"}, INVALID)]),
         ("<|tool_call>", [(None, None, UNCLOSED)]),
         ('<|tool_call>call:search{query:<|"|>Rome', [("search", {"query": "Rome"}, UNCLOSED)]),
         ("<|tool_call>call:search{query:", [("search", {"query": ""}, UNCLOSED)]),
