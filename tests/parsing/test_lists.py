@@ -219,3 +219,38 @@ def test_an_object_of_a_list_that_is_not_json_goes_on_to_the_end_of_the_list() -
         assert (first.name, first.status) == ("a", ToolCallParseStatus.OK)
         assert (second.name, second.status) == ("b", ToolCallParseStatus.INVALID_JSON)
         assert second.raw == '{"name": "b", "arguments": {x}}, {"name": "c"}]'
+
+
+MISTRAL = '{"name": "get", "arguments": {"city": "Rome"}}'
+
+
+@pytest.mark.parametrize("key", ["mistral", "mistral_list"])
+@pytest.mark.parametrize("tools", [TOOLS, None])
+@pytest.mark.parametrize(
+    ("before", "skipped"),
+    [
+        ("```json\n[", []),
+        ("```json\n", []),
+        (": [", [": ["]),
+        ("I think [ ", ["I think [ "]),
+        ("calls:[", ["calls:["]),
+        (" " * 300 + "[", []),
+        (" " * 300, []),
+    ],
+)
+def test_text_before_a_list_of_mistral_is_not_a_name(
+    key: str, tools: Sequence[Any] | None, before: str, skipped: list[str]
+) -> None:
+    reader = reader_of_bytes(grammar_of(key), tools=tools, marks=True)
+    ids = reader.encode(f"[TOOL_CALLS]{before}{MISTRAL}<|stop|>")
+    parsed = read_chunks(reader, [ids]).response
+    assert said(parsed) == ("", None, [ROME])
+    assert [text.text for text in parsed.skipped] == skipped
+    assert read_chunks(reader, one_by_one(ids)).response == parsed
+
+
+@pytest.mark.parametrize("name", ["a[", "a[0]", "f(", "f()"])
+def test_a_name_has_no_brackets(name: str) -> None:
+    reader = reader_of_bytes(grammar_of("mistral"), marks=True)
+    (call,) = read_chunks(reader, [reader.encode(f"[TOOL_CALLS]{name}[ARGS]{{}}<|stop|>")]).response.tool_calls
+    assert call.status is MALFORMED

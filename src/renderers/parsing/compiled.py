@@ -140,6 +140,11 @@ class CompiledGrammar:
             opener: MarkerSet.of(*markers.markers, "{") for opener, (_, markers) in self.call_ends.items()
         }
         """By the marker that opens a JSON list: the markers to search for between its calls."""
+        self.head_markers = {
+            opener: MarkerSet.of(*markers.markers, *self.inner)
+            for opener, markers in (self.list_markers.items() if self.names_calls else ())
+        }
+        """By the same marker: the markers that decide between a list and a call with a name."""
 
     @property
     def _unknown_in_calls(self) -> str:

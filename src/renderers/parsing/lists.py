@@ -17,7 +17,7 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.call_progress import ArgumentsEnd, ObjectCursor
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
-from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, SPACES
+from renderers.parsing.grammar import NO_EDGES, SPACES
 from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
@@ -28,6 +28,8 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
 """The punctuation of a list, and the code fences around it."""
 
+_BEFORE_LIST = lazy_pattern(rf"(?:```(?:json)?|[{re.escape(SPACES)}])*+[\[{{]")
+"""The text after the marker of calls, up to the beginning of a list or of a single object."""
 _S = r"[ \t\r\n]*"
 _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
@@ -58,6 +60,8 @@ class ListScanner(MarkerScanner):
     # Set by `begin_call`.
     _list_markers: MarkerSet
     """The markers to search for between the calls of a JSON list."""
+    _head_markers: MarkerSet
+    """The markers that decide between a list and a call with a name."""
     _list_recoveries: tuple[RecoveryKind, ...] = ()
     """The differences of all calls of a list from the format."""
     _object: ObjectCursor | None = None
@@ -74,6 +78,7 @@ class ListScanner(MarkerScanner):
         self.open_call(marker)
         if self.compiled.names_calls:
             self._list_markers = self.compiled.list_markers[marker]
+            self._head_markers = self.compiled.head_markers[marker]
             self.calls.begin(position, position + len(marker))
             self.current = self._in_call_or_list
             return
@@ -83,14 +88,16 @@ class ListScanner(MarkerScanner):
         self.begin(self._in_json_list if self.compiled.has_json_list else self._in_list, TEXT_IN_SECTION)
 
     def _in_call_or_list(self, final: bool) -> bool:
-        """Read on after the marker of calls: a bracket or a brace begins a list, and anything else a name."""
+        """Read on after the marker of calls. The text up to the first brace decides between a list and a name."""
         buffer = self.buffer
-        position = buffer.skip_spaces(MOST_TRIMMED)
-        if position == len(buffer.byte_text) and not final:
+        match = buffer.find(self._head_markers)
+        if match is None and not final:
+            buffer.defer(self._head_markers)
             return False
-        if buffer.byte_text.startswith(UNKNOWN, position):
-            self.skip_unknown_token(position)
-        elif buffer.byte_text.startswith(("[", "{"), position):
+        end, marker = match or (len(buffer.byte_text), "")
+        before = buffer.byte_text[buffer.position : end].replace(UNKNOWN, "").rstrip(SPACES)
+        begins_list = _BEFORE_LIST.match(before + marker if marker == "{" else before) is not None
+        if begins_list or (marker == "{" and before.endswith("[")):
             self.calls.begin_list()
             self.begin(self._in_json_list, TEXT_IN_SECTION)
         else:
