@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -17,6 +18,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
+from renderers.parsing.lists import ListScanner
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.schema import ToolSchemas
@@ -183,6 +185,36 @@ def test_many_braces_within_an_answer_take_linear_time() -> None:
     reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
     text = "a " + '{"name": "get", "arguments": {' * 20_000
     assert read_chunks(reader, [reader.encode(text)]).response.content == text
+
+
+class CountedText(str):
+    """A text that counts the characters that are searched in all such texts."""
+
+    __slots__ = ()
+    searched = 0
+
+    def find(self, text: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /) -> int:
+        position = super().find(text, start, end)
+        CountedText.searched += (position if position >= 0 else len(self)) - index(start or 0)
+        return position
+
+
+@pytest.mark.parametrize("key", ["llama", "xlam"])
+def test_a_name_after_many_braces_is_searched_for_once(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = ListScanner.begin_unmarked_call
+
+    def begin_counted(scanner: ListScanner, position: int, tag: str, final: bool) -> bool:
+        if not isinstance(scanner.buffer.byte_text, CountedText):
+            scanner.buffer.byte_text = CountedText(scanner.buffer.byte_text)
+        return begin(scanner, position, tag, final)
+
+    monkeypatch.setattr(ListScanner, "begin_unmarked_call", begin_counted)
+    monkeypatch.setattr(CountedText, "searched", 0)
+    reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=True)
+    text = "a" + "{a" * 2_000 + '"name"'
+    parsed = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES).close(reader.encode(f"{text}<|stop|>"))
+    assert parsed.content == text
+    assert 0 < CountedText.searched < 10 * len(text)
 
 
 def test_a_stop_token_ends_text_that_could_begin_a_call() -> None:

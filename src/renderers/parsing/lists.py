@@ -35,6 +35,7 @@ _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
 _TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
 _NAME_KEY = '"name"'
+_NAME_KEYS = MarkerSet.of(_NAME_KEY)
 _CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{_NAME_KEY}{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
 _PARTIAL_START = lazy_pattern(
@@ -243,7 +244,7 @@ class ListScanner(MarkerScanner):
         The text from the name on is deferred until the end of the turn.
         """
         buffer, compiled = self.buffer, self.compiled
-        if final and buffer.byte_text.find(_NAME_KEY, position) < 0:
+        if final and buffer.find(_NAME_KEYS, position) is None:
             # No call can follow.
             self.finds_unmarked_calls = False
             return True
