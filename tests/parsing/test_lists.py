@@ -286,3 +286,23 @@ def test_a_name_has_no_brackets(name: str) -> None:
     reader = reader_of_bytes(grammar_of("mistral"), marks=True)
     (call,) = read_chunks(reader, [reader.encode(f"[TOOL_CALLS]{name}[ARGS]{{}}<|stop|>")]).response.tool_calls
     assert call.status is MALFORMED
+
+
+@pytest.mark.parametrize("text", [' text {"a": 1} more', ' See {"a": 1}.', f" text {MISTRAL}", " text {"])
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("mistral_list", f"[TOOL_CALLS][{MISTRAL}]*"),
+        ("mistral", f"[TOOL_CALLS][{MISTRAL}]*"),
+        ("jamba", f"<tool_calls>[{MISTRAL}]*</tool_calls>"),
+        ("gigachat", f"<|function_call|>{MISTRAL}*"),
+    ],
+)
+def test_json_in_text_after_a_list_is_not_a_call(key: str, written: str, text: str) -> None:
+    for end in ("", "<|stop|>"):
+        reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=True)
+        ids = reader.encode(written.replace("*", text) + end)
+        parsed = read_chunks(reader, [ids]).response
+        assert said(parsed) == ("", None, [ROME])
+        assert [skipped.text for skipped in parsed.skipped] == [text.lstrip()]
+        assert read_chunks(reader, one_by_one(ids)).response == parsed

@@ -163,11 +163,33 @@ class ListScanner(MarkerScanner):
         if not calls.has_calls_in_section:
             is_own = self.compiled.list_opening == ("[" if "[" in before else "")
             self._list_recoveries = () if is_own else (RecoveryKind.OTHER_SYNTAX,)
+        elif self._ends_list(before):
+            self.current = self._after_list
+            return True
         self._skip_to(end)
         self._begin_list_call(end, before=before if not calls.has_calls_in_section else "", beside=before)
         self._object = ObjectCursor(buffer)
         self.current = self._in_list_call
         return True
+
+    def _ends_list(self, before: str) -> bool:
+        """Return True if text after a call, up to a brace, shows that the brace does not begin another call."""
+        padding = self._match_padding(before)
+        assert padding is not None
+        # A single object has no bracket after it.
+        is_single = self.compiled.list_opening == "" and not self._list_recoveries
+        return padding.end() < len(before) and (is_single or "]" in padding[0])
+
+    def _after_list(self, final: bool) -> bool:
+        """Skip the text after a list, up to the marker that ends it."""
+        buffer, markers = self.buffer, self.closing[1]
+        match = buffer.find(markers)
+        if match is None and not final:
+            buffer.defer(markers)
+            return False
+        end, marker = match or (len(buffer.byte_text), "")
+        self._skip_to(end)
+        return self._end_list(end, marker, broken=False)
 
     def _in_list_call(self, final: bool) -> bool:
         """Read a call of a JSON list. An object that is not JSON goes on to the end of the list."""
