@@ -412,6 +412,15 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     "glm": [
         (glm('{"name": "search", "arguments": {"query": "Rome"}}'), [("search", {"query": "Rome"}, OK)]),
         (glm('{"name": "search", "arguments": {"query": '), [("search", None, INVALID)]),
+        ('<tool_call>{"name": "search", "arguments": {"query": "a"}}<|stop|>', [("search", {"query": "a"}, OK)]),
+        ('<tool_call>{"name": "search", "arguments": {"query": "a"}}', [("search", {"query": "a"}, OK)]),
+        ('<tool_call>{"name": "search", "arguments": {"query": "a"}', [("search", {"query": "a"}, UNCLOSED)]),
+        (glm('```json\n{"name": "search", "arguments": {"query": "a"}}\n```'), [("search", {"query": "a"}, OK)]),
+        (
+            glm('[{"name": "search", "arguments": {"query": "a"}}, {"name": "search"}]'),
+            [("search", {"query": "a"}, OK), ("search", {}, OK)],
+        ),
+        (glm('[{"name": "search", "arguments": {"query": '), [(None, None, INVALID)]),
         ("<tool_call>", [(None, {}, UNCLOSED)]),
         ("<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>Ro", [("search", {}, UNCLOSED)]),
         ("<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value>", [("search", {"query": "Ro"}, UNCLOSED)]),

@@ -141,10 +141,10 @@ class CallReader:
             if several:
                 return
         if broken is not None and call.status is _OK:
-            complete = (
-                _ends_object(byte_text) if tool_format.json_arguments else broken is not _UNCLOSED and call.arguments
-            )
-            if complete:
+            # In place of elements a model can write an object.
+            is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
+            complete = is_json and _ends_object(byte_text)
+            if complete or (not tool_format.json_arguments and broken is not _UNCLOSED and call.arguments):
                 # Nothing can be missing but the closing marker.
                 broken = None
                 if self._needs_closing:
