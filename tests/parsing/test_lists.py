@@ -173,6 +173,28 @@ def test_json_within_an_answer_is_a_call_if_it_names_a_tool_of_the_prompt(
         assert read_chunks(reader, one_by_one(ids)).response == parsed
 
 
+@pytest.mark.parametrize("marks", [True, False])
+@pytest.mark.parametrize("end", ["<|stop|>", ""])
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        (f"Look: <|python_tag|>{LLAMA}", "Look: ", [ROME]),
+        (f"Look: <|python_tag|>\n{LLAMA}; {LLAMA} é", "Look:  é", [ROME, ROME]),
+        ("Look: <|python_tag|>print(1)", None, []),
+        ('Look: <|python_tag|>{"name": "Bob", "arguments": {}}', None, []),
+        ("Look: <|python_tag|>", None, []),
+    ],
+)
+def test_the_marker_before_a_call_within_an_answer_is_not_content(
+    text: str, content: str | None, calls: list[Any], end: str, marks: bool
+) -> None:
+    reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=marks)
+    ids = reader.encode(text + end)
+    parsed = read_chunks(reader, [ids]).response
+    assert said(parsed) == (text if content is None else content, None, calls)
+    assert read_chunks(reader, one_by_one(ids)).response == parsed
+
+
 def test_text_before_a_call_within_an_answer_is_emitted_at_once() -> None:
     reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
     reading = read_chunks(reader, one_by_one(reader.encode(f"Look: {LLAMA}")))

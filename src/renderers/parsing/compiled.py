@@ -118,7 +118,9 @@ class CompiledGrammar:
         self.has_json_list = tool_format is not None and tool_format.json_list
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
-        self.unmarked_openers = frozenset({self.unmarked, *(tool_format.within_text if tool_format else ())}) - {""}
+        self.unmarked_openers = frozenset(
+            {self.unmarked, *map(mark, tool_format.within_text if tool_format else ())}
+        ) - {""}
         """The texts that a call without markers within content can begin with."""
         self.quote, self.quote_end = map(mark, (tool_format.quotes if tool_format else None) or _NO_MARKERS)
         self.value, self.value_end = map(mark, (tool_format.value if tool_format else None) or _NO_MARKERS)

@@ -271,8 +271,10 @@ class ListScanner(MarkerScanner):
             self.finds_unmarked_calls = False
             return True
         text = buffer.byte_text[position : position + LONGEST_TAG]
-        start = _CALL_START.match(text)
-        if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(text):
+        # A marker before the call is not text.
+        call = text.removeprefix(tag).lstrip(SPACES) if tag in compiled.inner else text
+        start = _CALL_START.match(call)
+        if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(call):
             self.emitter.emit_text_to(position, closed=None)
             return False
         if start is None or not self._is_tool(start[1]):
