@@ -180,6 +180,7 @@ def test_json_within_an_answer_is_a_call_if_it_names_a_tool_of_the_prompt(
     [
         (f"Look: <|python_tag|>{LLAMA}", "Look: ", [ROME]),
         (f"Look: <|python_tag|>\n{LLAMA}; {LLAMA} é", "Look:  é", [ROME, ROME]),
+        (f"Look: <|python_tag|>```json\n{LLAMA}\n```", "Look: ", [ROME]),
         ("Look: <|python_tag|>print(1)", None, []),
         ('Look: <|python_tag|>{"name": "Bob", "arguments": {}}', None, []),
         ("Look: <|python_tag|>", None, []),

@@ -39,7 +39,7 @@ _NAME_KEYS = MarkerSet.of(_NAME_KEY)
 _CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{_NAME_KEY}{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
 _PARTIAL_START = lazy_pattern(
-    rf'(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
+    rf'`{{1,2}}|(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
 )
 """A text that more text can make such a beginning."""
 _NEXT_CALL = lazy_pattern(r"[ \t\r\n,;]*(?=\{)")
