@@ -120,6 +120,28 @@ def test_a_malformed_turn_is_recovered(gpt_oss: ChatRenderer, about: str) -> Non
     assert (parsed.content, parsed.reasoning_content, parsed.tool_calls) == (content, reasoning, [])
 
 
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("assistantfinal answer", ("A", "Hm", [])),
+        ("assistantanalysis<|channel|>final", ("A", "Hm", [])),
+        ("assistantcommentaryfinal", ("A", "Hm", [])),
+        ("assistantfinalanalysis", ("", "Hm\nA", [])),
+        ("assistants", ("A", "Hm", [])),
+        ("user", ("", "Hm", [])),
+        ("userfinal", ("", "Hm", [])),
+    ],
+)
+def test_a_role_that_runs_into_the_channel_is_the_role_of_the_assistant(
+    gpt_oss: ChatRenderer, header: str, expected: tuple[str, str, list[Any]]
+) -> None:
+    parsed = parse(gpt_oss, f"<|channel|>analysis<|message|>Hm<|end|><|start|>{header}<|message|>A<|return|>")
+    assert said(parsed) == expected
+    is_own = header.startswith("assistant")
+    assert ("incomplete_header" in [recovery.kind for recovery in parsed.recoveries]) == is_own
+    assert bool(parsed.skipped) == (not is_own)
+
+
 def test_skipped_text_names_its_tokens_and_its_reason(gpt_oss: ChatRenderer) -> None:
     parsed = parse(gpt_oss, f"{THOUGHT}<|channel|>final The answer<|return|>")
     (skipped,) = parsed.skipped

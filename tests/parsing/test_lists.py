@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -17,6 +18,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
+from renderers.parsing.lists import ListScanner
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import NO_PIECES
 from renderers.parsing.schema import ToolSchemas
@@ -171,6 +173,29 @@ def test_json_within_an_answer_is_a_call_if_it_names_a_tool_of_the_prompt(
         assert read_chunks(reader, one_by_one(ids)).response == parsed
 
 
+@pytest.mark.parametrize("marks", [True, False])
+@pytest.mark.parametrize("end", ["<|stop|>", ""])
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        (f"Look: <|python_tag|>{LLAMA}", "Look: ", [ROME]),
+        (f"Look: <|python_tag|>\n{LLAMA}; {LLAMA} é", "Look:  é", [ROME, ROME]),
+        (f"Look: <|python_tag|>```json\n{LLAMA}\n```", "Look: ", [ROME]),
+        ("Look: <|python_tag|>print(1)", None, []),
+        ('Look: <|python_tag|>{"name": "Bob", "arguments": {}}', None, []),
+        ("Look: <|python_tag|>", None, []),
+    ],
+)
+def test_the_marker_before_a_call_within_an_answer_is_not_content(
+    text: str, content: str | None, calls: list[Any], end: str, marks: bool
+) -> None:
+    reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=marks)
+    ids = reader.encode(text + end)
+    parsed = read_chunks(reader, [ids]).response
+    assert said(parsed) == (text if content is None else content, None, calls)
+    assert read_chunks(reader, one_by_one(ids)).response == parsed
+
+
 def test_text_before_a_call_within_an_answer_is_emitted_at_once() -> None:
     reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
     reading = read_chunks(reader, one_by_one(reader.encode(f"Look: {LLAMA}")))
@@ -183,6 +208,36 @@ def test_many_braces_within_an_answer_take_linear_time() -> None:
     reader = reader_of_bytes(grammar_of("llama"), tools=TOOLS, marks=True)
     text = "a " + '{"name": "get", "arguments": {' * 20_000
     assert read_chunks(reader, [reader.encode(text)]).response.content == text
+
+
+class CountedText(str):
+    """A text that counts the characters that are searched in all such texts."""
+
+    __slots__ = ()
+    searched = 0
+
+    def find(self, text: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /) -> int:
+        position = super().find(text, start, end)
+        CountedText.searched += (position if position >= 0 else len(self)) - index(start or 0)
+        return position
+
+
+@pytest.mark.parametrize("key", ["llama", "xlam"])
+def test_a_name_after_many_braces_is_searched_for_once(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = ListScanner.begin_unmarked_call
+
+    def begin_counted(scanner: ListScanner, position: int, tag: str, final: bool) -> bool:
+        if not isinstance(scanner.buffer.byte_text, CountedText):
+            scanner.buffer.byte_text = CountedText(scanner.buffer.byte_text)
+        return begin(scanner, position, tag, final)
+
+    monkeypatch.setattr(ListScanner, "begin_unmarked_call", begin_counted)
+    monkeypatch.setattr(CountedText, "searched", 0)
+    reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=True)
+    text = "a" + "{a" * 2_000 + '"name"'
+    parsed = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES).close(reader.encode(f"{text}<|stop|>"))
+    assert parsed.content == text
+    assert 0 < CountedText.searched < 10 * len(text)
 
 
 def test_a_stop_token_ends_text_that_could_begin_a_call() -> None:
@@ -219,3 +274,58 @@ def test_an_object_of_a_list_that_is_not_json_goes_on_to_the_end_of_the_list() -
         assert (first.name, first.status) == ("a", ToolCallParseStatus.OK)
         assert (second.name, second.status) == ("b", ToolCallParseStatus.INVALID_JSON)
         assert second.raw == '{"name": "b", "arguments": {x}}, {"name": "c"}]'
+
+
+MISTRAL = '{"name": "get", "arguments": {"city": "Rome"}}'
+
+
+@pytest.mark.parametrize("key", ["mistral", "mistral_list"])
+@pytest.mark.parametrize("tools", [TOOLS, None])
+@pytest.mark.parametrize(
+    ("before", "skipped"),
+    [
+        ("```json\n[", []),
+        ("```json\n", []),
+        (": [", [": ["]),
+        ("I think [ ", ["I think [ "]),
+        ("calls:[", ["calls:["]),
+        (" " * 300 + "[", []),
+        (" " * 300, []),
+    ],
+)
+def test_text_before_a_list_of_mistral_is_not_a_name(
+    key: str, tools: Sequence[Any] | None, before: str, skipped: list[str]
+) -> None:
+    reader = reader_of_bytes(grammar_of(key), tools=tools, marks=True)
+    ids = reader.encode(f"[TOOL_CALLS]{before}{MISTRAL}<|stop|>")
+    parsed = read_chunks(reader, [ids]).response
+    assert said(parsed) == ("", None, [ROME])
+    assert [text.text for text in parsed.skipped] == skipped
+    assert read_chunks(reader, one_by_one(ids)).response == parsed
+
+
+@pytest.mark.parametrize("name", ["a[", "a[0]", "f(", "f()"])
+def test_a_name_has_no_brackets(name: str) -> None:
+    reader = reader_of_bytes(grammar_of("mistral"), marks=True)
+    (call,) = read_chunks(reader, [reader.encode(f"[TOOL_CALLS]{name}[ARGS]{{}}<|stop|>")]).response.tool_calls
+    assert call.status is MALFORMED
+
+
+@pytest.mark.parametrize("text", [' text {"a": 1} more', ' See {"a": 1}.', f" text {MISTRAL}", " text {"])
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("mistral_list", f"[TOOL_CALLS][{MISTRAL}]*"),
+        ("mistral", f"[TOOL_CALLS][{MISTRAL}]*"),
+        ("jamba", f"<tool_calls>[{MISTRAL}]*</tool_calls>"),
+        ("gigachat", f"<|function_call|>{MISTRAL}*"),
+    ],
+)
+def test_json_in_text_after_a_list_is_not_a_call(key: str, written: str, text: str) -> None:
+    for end in ("", "<|stop|>"):
+        reader = reader_of_bytes(grammar_of(key), tools=TOOLS, marks=True)
+        ids = reader.encode(written.replace("*", text) + end)
+        parsed = read_chunks(reader, [ids]).response
+        assert said(parsed) == ("", None, [ROME])
+        assert [skipped.text for skipped in parsed.skipped] == [text.lstrip()]
+        assert read_chunks(reader, one_by_one(ids)).response == parsed

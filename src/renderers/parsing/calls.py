@@ -29,8 +29,8 @@ from renderers.parsing.tool_formats.base import recovered
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _MARKERS = TurnLayout.MARKERS
 _BESIDE_CALLS = SPACES + "[],;"
-_NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}<>|｜]|\[[A-Z_]+\]""")
-"""Whitespace, quotes, braces and parts of markers. A name with these is text that is not a name."""
+_NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}\[\]()<>|｜]""")
+"""Whitespace, quotes, brackets and parts of markers. A name with these is text that is not a name."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -141,10 +141,10 @@ class CallReader:
             if several:
                 return
         if broken is not None and call.status is _OK:
-            complete = (
-                _ends_object(byte_text) if tool_format.json_arguments else broken is not _UNCLOSED and call.arguments
-            )
-            if complete:
+            # In place of elements a model can write an object.
+            is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
+            complete = is_json and _ends_object(byte_text)
+            if complete or (not tool_format.json_arguments and broken is not _UNCLOSED and call.arguments):
                 # Nothing can be missing but the closing marker.
                 broken = None
                 if self._needs_closing:

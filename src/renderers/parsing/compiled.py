@@ -118,7 +118,9 @@ class CompiledGrammar:
         self.has_json_list = tool_format is not None and tool_format.json_list
         self.inner = tuple(map(mark, tool_format.inner)) if tool_format else ()
         self.unmarked, unmarked_end = map(mark, (tool_format.unmarked if tool_format else None) or _NO_MARKERS)
-        self.unmarked_openers = frozenset({self.unmarked, *(tool_format.within_text if tool_format else ())}) - {""}
+        self.unmarked_openers = frozenset(
+            {self.unmarked, *map(mark, tool_format.within_text if tool_format else ())}
+        ) - {""}
         """The texts that a call without markers within content can begin with."""
         self.quote, self.quote_end = map(mark, (tool_format.quotes if tool_format else None) or _NO_MARKERS)
         self.value, self.value_end = map(mark, (tool_format.value if tool_format else None) or _NO_MARKERS)
@@ -140,6 +142,11 @@ class CompiledGrammar:
             opener: MarkerSet.of(*markers.markers, "{") for opener, (_, markers) in self.call_ends.items()
         }
         """By the marker that opens a JSON list: the markers to search for between its calls."""
+        self.head_markers = {
+            opener: MarkerSet.of(*markers.markers, *self.inner)
+            for opener, markers in (self.list_markers.items() if self.names_calls else ())
+        }
+        """By the same marker: the markers that decide between a list and a call with a name."""
 
     @property
     def _unknown_in_calls(self) -> str:

@@ -31,6 +31,9 @@ _LOST_CHANNEL = lazy_pattern(
     rf"\s*+(?:{re.escape(CONSTRAIN)}\s*+\w++|json|code)?\s*+"
 )
 """A header without the marker before its channel."""
+_CHANNEL_NAME = lazy_pattern("analysis|commentary|final")
+_RUN_TOGETHER = lazy_pattern(r"assistant\w+")
+"""The role without the marker between it and the channel."""
 _HEADER_CONTINUATION = lazy_pattern(r"\s*+(?:assistant)?\s*+(?:to=\S++)?\s*+")
 
 
@@ -218,7 +221,12 @@ class HarmonyScanner(MessageScanner):
         role, channels, recipient = _ROLE.match(text), _CHANNEL.findall(text), recipient_of(text)
         if not channels and (lost := _LOST_CHANNEL.fullmatch(text)):
             role, channels, recoveries = None, [lost[1]], (*recoveries, RecoveryKind.INCOMPLETE_HEADER)
-        if role is not None and role[1] != "assistant":
+        elif role is not None and _RUN_TOGETHER.fullmatch(role[1]):
+            channels, recoveries = (
+                channels or _CHANNEL_NAME.findall(text),
+                (*recoveries, RecoveryKind.INCOMPLETE_HEADER),
+            )
+        if role is not None and not role[1].startswith("assistant"):
             self.begin(self.in_body, _ANOTHER_ROLE)
         elif recipient == "assistant":
             self.begin(self.in_body, _TO_ITSELF)

@@ -17,7 +17,7 @@ from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.call_progress import ArgumentsEnd, ObjectCursor
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
-from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, SPACES
+from renderers.parsing.grammar import NO_EDGES, SPACES
 from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
@@ -28,15 +28,18 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
 """The punctuation of a list, and the code fences around it."""
 
+_BEFORE_LIST = lazy_pattern(rf"(?:```(?:json)?|[{re.escape(SPACES)}])*+[\[{{]")
+"""The text after the marker of calls, up to the beginning of a list or of a single object."""
 _S = r"[ \t\r\n]*"
 _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
 _TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
 _NAME_KEY = '"name"'
+_NAME_KEYS = MarkerSet.of(_NAME_KEY)
 _CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{_NAME_KEY}{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
 _PARTIAL_START = lazy_pattern(
-    rf'(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
+    rf'`{{1,2}}|(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
 )
 """A text that more text can make such a beginning."""
 _NEXT_CALL = lazy_pattern(r"[ \t\r\n,;]*(?=\{)")
@@ -58,6 +61,8 @@ class ListScanner(MarkerScanner):
     # Set by `begin_call`.
     _list_markers: MarkerSet
     """The markers to search for between the calls of a JSON list."""
+    _head_markers: MarkerSet
+    """The markers that decide between a list and a call with a name."""
     _list_recoveries: tuple[RecoveryKind, ...] = ()
     """The differences of all calls of a list from the format."""
     _object: ObjectCursor | None = None
@@ -74,6 +79,7 @@ class ListScanner(MarkerScanner):
         self.open_call(marker)
         if self.compiled.names_calls:
             self._list_markers = self.compiled.list_markers[marker]
+            self._head_markers = self.compiled.head_markers[marker]
             self.calls.begin(position, position + len(marker))
             self.current = self._in_call_or_list
             return
@@ -83,14 +89,16 @@ class ListScanner(MarkerScanner):
         self.begin(self._in_json_list if self.compiled.has_json_list else self._in_list, TEXT_IN_SECTION)
 
     def _in_call_or_list(self, final: bool) -> bool:
-        """Read on after the marker of calls: a bracket or a brace begins a list, and anything else a name."""
+        """Read on after the marker of calls. The text up to the first brace decides between a list and a name."""
         buffer = self.buffer
-        position = buffer.skip_spaces(MOST_TRIMMED)
-        if position == len(buffer.byte_text) and not final:
+        match = buffer.find(self._head_markers)
+        if match is None and not final:
+            buffer.defer(self._head_markers)
             return False
-        if buffer.byte_text.startswith(UNKNOWN, position):
-            self.skip_unknown_token(position)
-        elif buffer.byte_text.startswith(("[", "{"), position):
+        end, marker = match or (len(buffer.byte_text), "")
+        before = buffer.byte_text[buffer.position : end].replace(UNKNOWN, "").rstrip(SPACES)
+        begins_list = _BEFORE_LIST.match(before + marker if marker == "{" else before) is not None
+        if begins_list or (marker == "{" and before.endswith("[")):
             self.calls.begin_list()
             self.begin(self._in_json_list, TEXT_IN_SECTION)
         else:
@@ -155,11 +163,33 @@ class ListScanner(MarkerScanner):
         if not calls.has_calls_in_section:
             is_own = self.compiled.list_opening == ("[" if "[" in before else "")
             self._list_recoveries = () if is_own else (RecoveryKind.OTHER_SYNTAX,)
+        elif self._ends_list(before):
+            self.current = self._after_list
+            return True
         self._skip_to(end)
         self._begin_list_call(end, before=before if not calls.has_calls_in_section else "", beside=before)
         self._object = ObjectCursor(buffer)
         self.current = self._in_list_call
         return True
+
+    def _ends_list(self, before: str) -> bool:
+        """Return True if text after a call, up to a brace, shows that the brace does not begin another call."""
+        padding = self._match_padding(before)
+        assert padding is not None
+        # A single object has no bracket after it.
+        is_single = self.compiled.list_opening == "" and not self._list_recoveries
+        return padding.end() < len(before) and (is_single or "]" in padding[0])
+
+    def _after_list(self, final: bool) -> bool:
+        """Skip the text after a list, up to the marker that ends it."""
+        buffer, markers = self.buffer, self.closing[1]
+        match = buffer.find(markers)
+        if match is None and not final:
+            buffer.defer(markers)
+            return False
+        end, marker = match or (len(buffer.byte_text), "")
+        self._skip_to(end)
+        return self._end_list(end, marker, broken=False)
 
     def _in_list_call(self, final: bool) -> bool:
         """Read a call of a JSON list. An object that is not JSON goes on to the end of the list."""
@@ -236,13 +266,15 @@ class ListScanner(MarkerScanner):
         The text from the name on is deferred until the end of the turn.
         """
         buffer, compiled = self.buffer, self.compiled
-        if final and buffer.byte_text.find(_NAME_KEY, position) < 0:
+        if final and buffer.find(_NAME_KEYS, position) is None:
             # No call can follow.
             self.finds_unmarked_calls = False
             return True
         text = buffer.byte_text[position : position + LONGEST_TAG]
-        start = _CALL_START.match(text)
-        if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(text):
+        # A marker before the call is not text.
+        call = text.removeprefix(tag).lstrip(SPACES) if tag in compiled.inner else text
+        start = _CALL_START.match(call)
+        if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(call):
             self.emitter.emit_text_to(position, closed=None)
             return False
         if start is None or not self._is_tool(start[1]):

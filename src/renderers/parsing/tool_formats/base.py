@@ -189,7 +189,7 @@ class ToolFormat:
     segments: Segments | None = None
     """The segments of a turn, in the layout `SEGMENTS`."""
     find: Callable[[Payload], FoundCalls | None] | None = None
-    """Find the calls in a text with several, in the layouts with lists other than JSON lists.
+    """Find the calls in a text with several. The layouts with lists other than JSON lists require it.
 
     None if the text has none. Never raises.
     """

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
-from renderers.parsing.schema import Schema, read_value
+from renderers.parsing.schema import Schema, read_value, unescape_python
 from renderers.parsing.tool_formats.base import (
     INVALID,
     MALFORMED,
@@ -26,6 +27,7 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
+    read_string,
 )
 
 _PREFIX = "call:"
@@ -33,6 +35,12 @@ _SPACE = lazy_pattern(r"[ \t\n\r]*")
 _BARE = lazy_pattern(r"[^,}\]]*")
 _QUOTED_KEY = lazy_pattern(r"""("[^"\n]*"|'[^'\n]*')[ \t\n\r]*:""")
 """A key in the quotes of JSON or Python, which the format does not write."""
+_QUOTED_VALUE = {
+    quote: lazy_pattern(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}(?=[ \t\n\r]*[,}}\]])", re.DOTALL)
+    for quote in ('"', "'")
+}
+"""A value in such quotes."""
+_NOT_IN_KEYS = lazy_pattern("""["',]""")
 
 FindSchema = Callable[[str], Schema | None]
 """Return the schema of a member of an object. None if its types are unknown."""
@@ -81,14 +89,10 @@ class _ArgumentReader:
 
     def _read_value(self, schema: Schema | None, depth: int) -> Any:
         if self._skip(self._quote):
-            text = self._read_quoted()
-            # A value of another type may be in quotes, too.
-            value, fits = (text, True) if schema is None else read_value(text, schema)
-            self.fits = self.fits and fits
-            if schema is None or "string" in schema.types:
-                return text
-            self.requoted = self.requoted or not self._quotes_all
-            return value
+            return self._value_of(self._read_quoted(), schema)
+        if self._text.startswith(('"', "'"), self.position):
+            self.requoted = True
+            return self._value_of(self._read_other_quoted(), schema)
         if depth < MAX_JSON_DEPTH and self._skip("{"):
             self._require("object", schema)
             return self.read_object(schema.member if schema else _no_schema, depth + 1)
@@ -96,6 +100,15 @@ class _ArgumentReader:
             self._require("array", schema)
             return self._read_list(schema.item() if schema else None, depth + 1)
         return self._read_bare(schema)
+
+    def _value_of(self, text: str, schema: Schema | None) -> Any:
+        """Return the value of a text in quotes. A value of another type may be in quotes, too."""
+        value, fits = (text, True) if schema is None else read_value(text, schema)
+        self.fits = self.fits and fits
+        if schema is None or "string" in schema.types:
+            return text
+        self.requoted = self.requoted or not self._quotes_all
+        return value
 
     def _require(self, kind: str, schema: Schema | None) -> None:
         self.fits = self.fits and (schema is None or kind in schema.types)
@@ -125,6 +138,21 @@ class _ArgumentReader:
         self.position = min(end + len(self._quote), len(self._text))
         return text
 
+    def _read_other_quoted(self) -> str:
+        """Read a string in the quotes of JSON or Python. Text after it, or an invalid escape, ends the arguments."""
+        quote = self._text[self.position]
+        match = _QUOTED_VALUE[quote].match(self._text, self.position)
+        if match is None:
+            text = self._decode(self._text[self.position + 1 :])
+            self._fail()
+            return text
+        self.position = match.end()
+        text = self._decode(match[1])
+        value = read_string(f'"{text}"') if quote == '"' else unescape_python(text)
+        if value is None:
+            self._fail()
+        return text if value is None else value
+
     def _read_key(self) -> str | None:
         """Read a key and the colon after it. None if there is none."""
         if self._skip(self._quote):
@@ -137,6 +165,7 @@ class _ArgumentReader:
             colon = self._text.find(":", self.position)
             key = self._decode(self._text[self.position : colon]).strip()
             self.position = colon + 1
+            colon = -1 if _NOT_IN_KEYS.search(key) else colon
         if colon < 0:
             self._fail()
             return None

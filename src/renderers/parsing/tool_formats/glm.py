@@ -14,7 +14,7 @@ are JSON. Hy3 has a marker after the name, and markers around all calls of a tur
     </tool_call></tool_calls>
 
 All markers of the open weights of Hy3 end with `:opensource`, as in `<tool_calls:opensource>`. Models also write a JSON
-object with a name and arguments between the markers of a call.
+object with a name and arguments between the markers of a call, or a list of these.
 """
 
 from __future__ import annotations
@@ -22,15 +22,20 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.tool_formats.base import (
     CallHead,
     MarkerPair,
     Payload,
     ToolFormat,
     call_of_values,
+    list_calls_in,
     read_json_call,
     recovered,
 )
+
+_JSON = lazy_pattern(r"(?:```(?:json)?\s*)?(?:\[\s*)?\{")
+"""The beginning of a JSON object or of a list of these, which can be between code fences."""
 
 
 def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
@@ -41,7 +46,7 @@ def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
     if separators:
         byte_name, _, after_name = byte_name.partition(separators[0])
     name = payload.decode(byte_name).strip()
-    if name.startswith("{") and not parts:
+    if not parts and _JSON.match(name):
         return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
     pairs: list[tuple[str, str]] = []
     well_formed = not after_name.strip()
@@ -87,6 +92,7 @@ def _hy3(key: str, suffix: str) -> ToolFormat:
         rejects_unknown_tools=True,
         read=functools.partial(_read, inner=inner),
         read_head=functools.partial(_read_head, inner=inner),
+        find=list_calls_in,
     )
 
 
@@ -102,6 +108,7 @@ GLM = ToolFormat(
     assumes_prompt=True,
     read=functools.partial(_read, inner=_inner()),
     read_head=functools.partial(_read_head, inner=_inner()),
+    find=list_calls_in,
 )
 HY3 = _hy3("hy3", ":opensource")
 HY3_PLAIN = _hy3("hy3_plain", "")

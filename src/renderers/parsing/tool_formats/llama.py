@@ -18,6 +18,7 @@ from renderers.parsing.lenient_json import JsonError, is_shallow, read_json_pref
 from renderers.parsing.python_calls import PythonError, read_call
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats.base import (
+    MALFORMED,
     OK,
     FoundCalls,
     Payload,
@@ -25,17 +26,17 @@ from renderers.parsing.tool_formats.base import (
     TurnLayout,
     broken_call,
     call_of,
+    failed_call,
     name_of,
     named_call,
     read_json_head,
 )
 
 PYTHON_TAG = "<|python_tag|>"
-_PYTHON_METHOD = ".call"
 _ARGUMENTS = ("parameters", "arguments")
 # In byte text any other whitespace is a part of a character.
 _SPACE = r"[ \t\n\r]*"
-_PYTHON_CALL = re.compile(r"[\w-]+\.call\(")
+_PYTHON_CALL = re.compile(r"([\w-]+)\.call\(")
 _BEFORE, _BETWEEN, _END = map(re.compile, (_SPACE, f"{_SPACE}[;\n]{_SPACE}", rf"{_SPACE}\Z"))
 
 
@@ -61,7 +62,7 @@ def find_calls(payload: Payload) -> FoundCalls | None:
     if separator and tagged:
         separator = _BEFORE.match(byte_text, separator.end() + len(tag))
         if separator and _PYTHON_CALL.match(byte_text, separator.end()):
-            return _find_python_call(byte_text, separator.end())
+            return _find_python_calls(payload, separator.end())
     shallow = is_shallow(byte_text)
     while separator:
         start = separator.end()
@@ -82,21 +83,40 @@ def find_calls(payload: Payload) -> FoundCalls | None:
     return None
 
 
-def _find_python_call(byte_text: str, start: int) -> FoundCalls | None:
-    """Return the call in the syntax of Python that makes up the rest of a turn. None if the rest is anything else."""
-    try:
-        _, _, end = read_call(byte_text, start)
-    except PythonError:
-        return None
-    return FoundCalls([(start, end)], recoveries=(RecoveryKind.OTHER_SYNTAX,)) if _END.match(byte_text, end) else None
+def _find_python_calls(payload: Payload, start: int) -> FoundCalls | None:
+    """Return the calls in the syntax of Python that make up the rest of a turn. None if the rest is anything else.
+
+    A broken call counts if it names a tool. It is the last call then.
+    """
+    byte_text, spans, broken = payload.byte_text, list[tuple[int, int]](), False
+    while named := _PYTHON_CALL.match(byte_text, start):
+        try:
+            _, _, end = read_call(byte_text, start)
+        except PythonError:
+            broken, end = payload.decode(named[1]) in payload.schemas, len(byte_text)
+            if not broken:
+                return None
+        spans.append((start, end))
+        if broken or _END.match(byte_text, end):
+            several = (RecoveryKind.SEVERAL_CALLS,) if len(spans) > 1 else ()
+            return FoundCalls(spans, broken, (RecoveryKind.OTHER_SYNTAX, *several))
+        following = _BETWEEN.match(byte_text, end)
+        if following is None:
+            return None
+        start = following.end()
+    return None
 
 
 def _read(payload: Payload) -> ParsedToolCall:
     text = payload.text()
-    if not _PYTHON_CALL.match(text):
+    named = _PYTHON_CALL.match(text)
+    if named is None:
         return _parse(text)
-    name, arguments, _ = read_call(text)
-    return named_call(name.removesuffix(_PYTHON_METHOD), arguments, OK)
+    try:
+        _, arguments, _ = read_call(text)
+    except PythonError:
+        return failed_call(MALFORMED, named[1])
+    return named_call(named[1], arguments, OK)
 
 
 LLAMA = ToolFormat(
@@ -104,7 +124,7 @@ LLAMA = ToolFormat(
     call=None,
     inner=(PYTHON_TAG,),
     openings=("{", PYTHON_TAG),
-    within_text=("{", "[", "```"),
+    within_text=("{", "[", "```", PYTHON_TAG),
     layout=TurnLayout.BARE_CALLS,
     json_arguments=True,
     read=_read,
