@@ -133,7 +133,7 @@ class Vocab:
             self.facts,
             added=frozenset(self.added_tokens),
             isolated=self.isolated_texts,
-            layout=self._layout_tokens,
+            cutting=self._cutting_tokens,
             stored=None if self.stored is None else self.stored.compiled,
             file=file,
         )
@@ -147,7 +147,7 @@ class Vocab:
         reserved = {text: self.added_tokens[text] for text in self.reserved_texts}
         # An engine sees a text as the first one.
         engines = None if self.facts.prepends_a_space else self.engines
-        return PlainEncoder(self.backend, engines, reserved=reserved)
+        return PlainEncoder(self.backend, engines, reserved=reserved, isolated=self.isolated_texts)
 
     def id_of(self, token: str | None) -> int | None:
         if token is None:
@@ -233,15 +233,13 @@ class Vocab:
         return frozenset(text for text, number in self.added_tokens.items() if number in ids)
 
     @lazy
-    def _layout_tokens(self) -> dict[str, int]:
-        """The runs of spaces and newlines among the added tokens, unless one may be more than its own text."""
-        layout = [token for token in self.facts.added if token.content and token.content not in self.reserved_texts]
+    def _cutting_tokens(self) -> dict[str, int]:
+        """The added tokens that pieces can contain and that are matched by their texts alone, with their ids."""
         # A token that is matched in normalized text could be found across a cut.
         if self.facts.normalizes and any(token.normalized for token in self.facts.added):
             return {}
-        if any(token.normalized or token.lstrip or token.rstrip or token.single_word for token in layout):
-            return {}
-        return {token.content: self.added_tokens[token.content] for token in layout}
+        contents = (content for content, *flags in self.facts.added if content and not any(flags))
+        return {content: self.added_tokens[content] for content in contents if content not in self.isolated_texts}
 
     @lazy
     def stripping(self) -> Mapping[str, tuple[bool, bool]]:

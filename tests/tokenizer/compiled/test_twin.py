@@ -75,7 +75,8 @@ def random_tokenizer(seed: int, *, byte_level: bool) -> Tokenizer:
         merges.append((row[at], row[at + 1]))
         row[at : at + 2] = ["".join(merges[-1])]
         vocabulary.setdefault(row[at], len(vocabulary))
-    backend = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=not byte_level, ignore_merges=bool(seed % 2)))
+    ignores = byte_level and bool(seed % 2)
+    backend = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=not byte_level, ignore_merges=ignores))
     if byte_level:
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=seed % 3 != 0)
     else:

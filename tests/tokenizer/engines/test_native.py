@@ -95,7 +95,7 @@ def test_texts_with_an_added_token_are_left_out_even_if_normalization_writes_it(
     assert [ids is None for ids in found] == [True, False, True, False, False]
 
 
-def test_texts_are_cut_at_layout_tokens() -> None:
+def test_texts_are_cut_at_added_tokens_that_pieces_can_contain() -> None:
     backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
     backend.add_tokens([AddedToken(token, normalized=False) for token in ("\n\n", "\n\n\n", "\t")])
     vocab = adopt_tokenizer(backend, bpe_engine="native").vocab
@@ -104,6 +104,19 @@ def test_texts_are_cut_at_layout_tokens() -> None:
     assert engine is not None
     texts = ["a\n\n\n\n\nb\t c", "\t", "\n", "", "\n\n\t\t\n\n\n"]
     assert unpacked(engine.encode([*texts, "\t\U0010ffff"])) == [*encode_batch(backend, texts), None]
+
+
+def test_tokens_that_overlap_are_found_within_pieces_and_are_text_for_plain_text() -> None:
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    backend.add_special_tokens([AddedToken(token, normalized=False) for token in ("]~b]", "]~!b[", "b]]")])
+    vocab, engine = adopted(backend)
+    assert engine is not None
+    texts = ["]~b]ai]~!b[", "a]~b]]~b]", "]~b]]", "plain", "]~"]
+    assert unpacked(engine.encode(texts)) == encode_batch(backend, texts)
+    assert engine.encode(texts) != vocab.plain.encode(texts, first=True)
+    numbers = {vocab.added_tokens[token] for token in ("]~b]", "]~!b[", "b]]")}
+    for ids in vocab.plain.encode(texts, first=True):
+        assert numbers.isdisjoint(unpack_ids(ids))
 
 
 def adopted(backend: Tokenizer) -> tuple[Vocab, NativeEngine | None]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from renderers.core.text import compile_alternation
 from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import encode_batch
@@ -23,14 +24,23 @@ class PlainEncoder:
     """Encode text between special tokens to ordinary tokens, even if it contains the text of a special token.
 
     It shares the vocabulary of `backend` and has no added tokens except runs of spaces and newlines. `reserved` are
-    the other added tokens and their ids. `engines` encode the texts that they take: they find no added tokens.
+    the other added tokens and their ids. `engines` encode the texts that they take: they find no added tokens that
+    are `isolated`, so texts with others are not passed to them.
     `TypeError` if the model itself encodes a reserved text to its token, as word-level models do.
     """
 
-    def __init__(self, backend: Tokenizer, engines: EngineChoice | None, *, reserved: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        backend: Tokenizer,
+        engines: EngineChoice | None,
+        *,
+        reserved: Mapping[str, int],
+        isolated: frozenset[str],
+    ) -> None:
         from tokenizers import AddedToken, Tokenizer
 
         self._engines = engines
+        self._found_by_engines = compile_alternation(frozenset(reserved) - isolated)
         self._backend = Tokenizer(backend.model)
         for part in ("normalizer", "pre_tokenizer"):
             if getattr(backend, part) is not None:
@@ -70,7 +80,11 @@ class PlainEncoder:
     def _encode_batch(self, texts: list[str]) -> list[PackedIds]:
         bare = [text.removeprefix(_ISOLATOR) for text in texts]
         engine = None if self._engines is None else self._engines.engine_for(bare)
-        return encode_with(engine, bare, lambda rest: self._encode_marked([texts[at] for at in rest]))
+
+        def otherwise(rest: list[int]) -> list[list[int]]:
+            return self._encode_marked([texts[at] for at in rest])
+
+        return encode_with(engine, bare, otherwise, unless=self._found_by_engines)
 
     def _encode_marked(self, texts: list[str]) -> list[list[int]]:
         return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -24,13 +25,21 @@ class BpeEngine(Protocol):
 
 
 def encode_with(
-    engine: BpeEngine | None, texts: Sequence[str], otherwise: Callable[[list[int]], Sequence[Sequence[int]]]
+    engine: BpeEngine | None,
+    texts: Sequence[str],
+    otherwise: Callable[[list[int]], Sequence[Sequence[int]]],
+    *,
+    unless: re.Pattern[str] | None = None,
 ) -> list[PackedIds]:
-    """Return the ids of each text: by the engine if it takes the text, else by `otherwise`, which gets the indices."""
+    """Return the ids of each text: by the engine if it takes the text, else by `otherwise`, which gets the indices.
+
+    Texts with a match of `unless` also go to `otherwise`.
+    """
     if engine is None:
         return list(map(pack_ids, otherwise(list(range(len(texts))))))
-    encoded = engine.encode(texts)
-    rest = [at for at, ids in enumerate(encoded) if ids is None]
+    kept = texts if unless is None else ["" if unless.search(text) else text for text in texts]
+    encoded = engine.encode(kept)
+    rest = [at for at, ids in enumerate(encoded) if ids is None or len(kept[at]) != len(texts[at])]
     if rest:
         for at, ids in zip(rest, otherwise(rest), strict=True):
             encoded[at] = pack_ids(ids)

@@ -31,11 +31,11 @@ class NativeEngine:
         *,
         normalize: Callable[[str], str],
         added: frozenset[str],
-        layout: Mapping[str, int] | None = None,
+        cutting: Mapping[str, int] | None = None,
     ) -> None:
         """Take a compiled vocabulary, the normalizer of its tokenizer, and the added tokens that texts may contain.
 
-        Texts with one of these are not taken, except those in `layout`, with their ids, at which texts are cut.
+        Texts with one of these are not taken, except those in `cutting`, with their ids, at which texts are cut.
         `normalize` is called for texts that the normalizer may change. `RuntimeError` without the C extension.
         """
         if not COMPILED:
@@ -43,9 +43,9 @@ class NativeEngine:
         self.vocabulary = vocabulary
         self._encode = native.encode_bpe
         self._normalize = normalize
-        self._layout = dict(layout or {})
-        self._added = compile_alternation(added.difference(self._layout))
-        cuts = compile_alternation(frozenset(self._layout))
+        self._cutting = dict(cutting or {})
+        self._added = compile_alternation(added.difference(self._cutting))
+        cuts = compile_alternation(frozenset(self._cutting))
         self._cuts = None if cuts is None else re.compile(f"({cuts.pattern})")
         self._cache = bytearray(_CACHED_BYTES)
 
@@ -75,7 +75,7 @@ class NativeEngine:
         for token, ids in zip(["", *row[1::2]], pieces, strict=True):
             if ids is None:
                 return None
-            joined += (pack_ids([self._layout[token]]) if token else b"") + ids
+            joined += (pack_ids([self._cutting[token]]) if token else b"") + ids
         return bytes(joined)
 
     def _encode_pieces(self, texts: list[str]) -> list[PackedIds | None]:

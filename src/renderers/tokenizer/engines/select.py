@@ -97,13 +97,13 @@ class EngineChoice:
         *,
         added: frozenset[str],
         isolated: frozenset[str],
-        layout: Mapping[str, int] | None = None,
+        cutting: Mapping[str, int] | None = None,
         stored: CompiledVocabulary | None = None,
         file: VocabularyFile | None = None,
     ) -> None:
         """Take the option, the tokenizer, and all its added tokens. `isolated` are those that texts never contain.
 
-        `layout` are the others that texts can be cut at, with their ids. `stored` is the compiled vocabulary, if there
+        `cutting` are others that texts can be cut at, with their ids. `stored` is the compiled vocabulary, if there
         is one already. It is used from the first text on. Otherwise `file` is read before the vocabulary is compiled,
         as another process may have written it, and written after.
         """
@@ -112,7 +112,7 @@ class EngineChoice:
         self._file = file
         self._isolated = isolated
         self._added = added - isolated
-        self._layout = layout
+        self._cutting = cutting
         self._due = 0
         if option == "auto":
             self._due = _CHARACTERS_PER_TOKEN * facts.size
@@ -200,7 +200,7 @@ class EngineChoice:
         # Tokens that are matched in normalized text are matched by their normalized texts. NFC keeps those in ASCII.
         composed = [token.content for token in self._facts.added if token.normalized and not token.content.isascii()]
         written = frozenset(map(normalize, composed)) - self._isolated if self._facts.composes else frozenset()
-        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added | written, layout=self._layout)
+        engine = NativeEngine(vocabulary, normalize=normalize, added=self._added | written, cutting=self._cutting)
         return _ENGINES.setdefault(self._truth.digest, engine)
 
     def _refuse(self, reason: str) -> None:
