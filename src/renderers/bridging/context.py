@@ -17,10 +17,10 @@ from renderers.core.literals import TextUses
 from renderers.core.losses import Loss
 from renderers.core.probe_words import PROBE_ARGUMENT
 from renderers.core.spans import LabelledSpan, Path, Trace
+from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
 from renderers.probing.turn_format import TurnFormat
-from renderers.rendering.control_text import find_special_tokens
 from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_texts

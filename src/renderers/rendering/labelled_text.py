@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from renderers.core.lazy import lazy
 from renderers.core.options import ContentTokens
 from renderers.core.spans import LabelledSpan, Span, TokenMatch, Trace
+from renderers.core.special_tokens import find_special_tokens
 from renderers.core.tokens import Attribution, InjectedText
 from renderers.errors import ControlTextError, UnencodableTextError
-from renderers.rendering.control_text import find_injected, find_special_tokens, find_template_tokens
+from renderers.rendering.control_text import find_injected, find_template_tokens
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.alignment import UnalignedError
 from renderers.tokenizer.encoding.encode import (

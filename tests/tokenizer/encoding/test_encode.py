@@ -15,8 +15,8 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
 from renderers.core.spans import Channel, LabelledSpan, TokenMatch
+from renderers.core.special_tokens import find_special_tokens
 from renderers.core.tokens import TokenRun
-from renderers.rendering.control_text import find_special_tokens
 from renderers.tokenizer.encoding.encode import (
     AnyTokenizer,
     Cuts,

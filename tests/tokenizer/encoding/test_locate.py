@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from renderers import EMBEDDED, LoadedTokenizer, load_tokenizer
 from renderers.core.native import COMPILED
-from renderers.rendering.control_text import find_special_tokens
+from renderers.core.special_tokens import find_special_tokens
 from renderers.tokenizer.encoding.encode import Cuts, cut_at_own, encode_texts
 from renderers.tokenizer.encoding.locate import EncodedText, _aligned, _PieceTokens, _sized, locate, locate_in_python
 from renderers.tokenizer.encoding.piece_cache import unpack_ids

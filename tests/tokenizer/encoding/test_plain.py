@@ -12,8 +12,8 @@ from tests.support.standin import byte_tokenizer
 
 def encoder(backend: Tokenizer, *reserved: str) -> PlainEncoder:
     ids = {text: backend.token_to_id(text) for text in reserved}
-    reserved = {text: number for text, number in ids.items() if number}
-    return PlainEncoder(backend, None, reserved=reserved, isolated=frozenset())
+    known = {text: number for text, number in ids.items() if number}
+    return PlainEncoder(backend, None, reserved=known, isolated=frozenset())
 
 
 def test_reserved_texts_become_ordinary_tokens_and_the_rest_keeps_its_ids() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from renderers.core.native import COMPILED, native
+from renderers.core.spans import TokenMatch
+from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
@@ -45,8 +46,7 @@ class NativeEngine:
         self._normalize = normalize
         self._cutting = dict(cutting or {})
         self._added = compile_alternation(added.difference(self._cutting))
-        cuts = compile_alternation(frozenset(self._cutting))
-        self._cuts = None if cuts is None else re.compile(f"({cuts.pattern})")
+        self._cuts = frozenset(self._cutting)
         self._cache = bytearray(_CACHED_BYTES)
 
     def encode(self, texts: Sequence[str]) -> list[PackedIds | None]:
@@ -55,7 +55,7 @@ class NativeEngine:
         # Before texts are cut: an added token may contain one at which they are.
         kept = texts if self._added is None else ["" if self._added.search(text) else text for text in texts]
         try:
-            encoded = self._encode_pieces(kept) if self._cuts is None else self._encode_cut(kept, self._cuts)
+            encoded = self._encode_cut(kept) if self._cuts else self._encode_pieces(kept)
         except UnicodeEncodeError:
             for text in texts:
                 check_text(text)
@@ -64,19 +64,23 @@ class NativeEngine:
             return encoded
         return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
 
-    def _encode_cut(self, texts: list[str], cuts: re.Pattern[str]) -> list[PackedIds | None]:
-        rows = list(map(cuts.split, texts))
-        pieces = iter(self._encode_pieces([piece for row in rows for piece in row[::2]]))
-        return [self._join(row, list(itertools.islice(pieces, len(row) // 2 + 1))) for row in rows]
+    def _encode_cut(self, texts: list[str]) -> list[PackedIds | None]:
+        matches = [find_special_tokens(text, self._cuts) for text in texts]
+        rows = [_texts_between(text, found) for text, found in zip(texts, matches, strict=True)]
+        encoded = iter(self._encode_pieces(list(itertools.chain.from_iterable(rows))))
+        return [
+            self._join(found, list(itertools.islice(encoded, len(row))))
+            for found, row in zip(matches, rows, strict=True)
+        ]
 
-    def _join(self, row: list[str], pieces: list[PackedIds | None]) -> PackedIds | None:
-        """Return the ids of pieces and of the added tokens between them, which are every second item of `row`."""
-        joined = bytearray()
-        for token, ids in zip(["", *row[1::2]], pieces, strict=True):
+    def _join(self, matches: list[TokenMatch], pieces: list[PackedIds | None]) -> PackedIds | None:
+        """Return the ids of pieces and of the tokens between them. None if a piece has none."""
+        parts: list[bytes] = []
+        for at, ids in enumerate(pieces):
             if ids is None:
                 return None
-            joined += (pack_ids([self._cutting[token]]) if token else b"") + ids
-        return bytes(joined)
+            parts += (pack_ids([self._cutting[matches[at - 1].text]]), ids) if at else (ids,)
+        return b"".join(parts)
 
     def _encode_pieces(self, texts: list[str]) -> list[PackedIds | None]:
         encoded = self._encode(self.vocabulary.buffer, texts, self._cache, False)
@@ -92,3 +96,8 @@ class NativeEngine:
         if self._added is None:
             return encoded
         return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]
+
+
+def _texts_between(text: str, matches: list[TokenMatch]) -> list[str]:
+    starts = [0, *(match.end for match in matches)]
+    return [text[start:end] for start, end in zip(starts, [*(match.start for match in matches), None], strict=True)]
