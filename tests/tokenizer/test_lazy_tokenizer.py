@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -55,6 +57,18 @@ def test_the_normalizer_is_that_of_the_tokenizer(normalizer: normalizers.Normali
     normalize = normalizer_of(LazyTokenizer("of a test", lambda: tokenizer), facts(tokenizer))
     for text in ("e\u0301 A", "\u212a", ""):
         assert normalize(text) == (text if normalizer is None else normalizer.normalize_str(text))
+
+
+def test_texts_in_normal_form_are_those_that_the_library_keeps() -> None:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    normalize = normalizer_of(LazyTokenizer("of a test", lambda: tokenizer), facts(tokenizer))
+    marks = [chr(code) for code in range(0x110000) if unicodedata.combining(chr(code))]
+    chance = random.Random(0)
+    characters = ["a", "é", "\u0915", "\u094d", "\u093c", "\u1100", "\u1161", "\u11a8", "\u0378", "\U0001f468", *marks]
+    for _ in range(20_000):
+        text = "".join(chance.choices(characters, k=4))
+        assert normalize(text) == normalizers.NFC().normalize_str(text)
 
 
 def test_nfc_needs_no_tokenizer() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,6 +41,9 @@ def normalizer_of(truth: LazyTokenizer, facts: TokenizerFacts) -> Callable[[str]
 
 
 def _compose(text: str) -> str:
+    # The normal form of assigned characters is the same in all versions of Unicode. Python finds it much faster.
+    if unicodedata.is_normalized("NFC", text) and all(unicodedata.category(each) != "Cn" for each in set(text)):
+        return text
     # The tables of the Rust library, which may be of another version of Unicode than those of Python.
     from tokenizers.normalizers import NFC
 
