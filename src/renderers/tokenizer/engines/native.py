@@ -66,12 +66,9 @@ class NativeEngine:
 
     def _encode_cut(self, texts: list[str]) -> list[PackedIds | None]:
         matches = [find_special_tokens(text, self._cuts) for text in texts]
-        rows = [_texts_between(text, found) for text, found in zip(texts, matches, strict=True)]
+        rows = list(map(_texts_between, texts, matches))
         encoded = iter(self._encode_pieces(list(itertools.chain.from_iterable(rows))))
-        return [
-            self._join(found, list(itertools.islice(encoded, len(row))))
-            for found, row in zip(matches, rows, strict=True)
-        ]
+        return [self._join(row, list(itertools.islice(encoded, len(row) + 1))) for row in matches]
 
     def _join(self, matches: list[TokenMatch], pieces: list[PackedIds | None]) -> PackedIds | None:
         """Return the ids of pieces and of the tokens between them. None if a piece has none."""

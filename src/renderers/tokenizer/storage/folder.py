@@ -172,7 +172,8 @@ def _write_new(path: Path, parts: Sequence[bytes]) -> None:
 def _remove_old_files(folder: Path, *, keep: str) -> None:
     """Remove abandoned temporary files, and files that were not used for longest if all together are too large."""
     try:
-        entries = [(entry.name, entry.stat(follow_symlinks=False)) for entry in os.scandir(folder)]
+        with os.scandir(folder) as listed:
+            entries = [(entry.name, entry.stat(follow_symlinks=False)) for entry in listed]
     except OSError as error:
         _log_once(f"{folder} cannot be listed: {error}")
         return
