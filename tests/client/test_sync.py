@@ -90,7 +90,8 @@ def test_threads_can_close_a_stream_that_another_thread_reads(read: Any, caplog:
         assert list(turn) == []
         with pytest.raises(EngineStreamError, match="has no result"):
             turn.result()
-        assert client.sample([1]).token_ids == [7]
+        # The request of the stream may not have reached the server.
+        assert client.sample([1]).token_ids in ([7], encode("Hello!<|end|>"))
     assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
