@@ -132,14 +132,21 @@ class ListScanner(MarkerScanner):
         self._content = content
         self.current = self._in_bare_calls
 
-    def _in_list(self, final: bool) -> bool:
-        """Read all calls between two markers."""
+    def _find_end(self, final: bool) -> tuple[int, str] | None:
+        """Return the place and the marker that end a list, the end of the input if it is final. None if unknown."""
         buffer, markers = self.buffer, self.closing[1]
         match = buffer.find(markers)
         if match is None and not final:
             buffer.defer(markers)
+            return None
+        return match or (len(buffer.byte_text), "")
+
+    def _in_list(self, final: bool) -> bool:
+        """Read all calls between two markers."""
+        closing = self._find_end(final)
+        if closing is None:
             return False
-        end, marker = match or (len(buffer.byte_text), "")
+        buffer, (end, marker) = self.buffer, closing
         listed = self._find(buffer.position, end)
         if listed is None:
             return self._end_list_without_calls(end, marker)
@@ -182,12 +189,10 @@ class ListScanner(MarkerScanner):
 
     def _after_list(self, final: bool) -> bool:
         """Skip the text after a list, up to the marker that ends it."""
-        buffer, markers = self.buffer, self.closing[1]
-        match = buffer.find(markers)
-        if match is None and not final:
-            buffer.defer(markers)
+        closing = self._find_end(final)
+        if closing is None:
             return False
-        end, marker = match or (len(buffer.byte_text), "")
+        end, marker = closing
         self._skip_to(end)
         return self._end_list(end, marker, broken=False)
 
