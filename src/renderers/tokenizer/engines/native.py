@@ -93,9 +93,9 @@ class NativeEngine:
     def _encode_groups(self, texts: list[str], normalized: bool) -> list[PackedIds | None]:
         """Encode texts in calls of `_CHARACTERS_PER_CALL` characters. A longer text has a call of its own."""
         buffer, cache = self.vocabulary.buffer, self._cache
-        ends = list(itertools.accumulate(map(len, texts)))
-        if not ends or ends[-1] <= _CHARACTERS_PER_CALL:
+        if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
             return self._encode(buffer, texts, cache, normalized)
+        ends = list(itertools.accumulate(map(len, texts)))
         encoded: list[PackedIds | None] = []
         while (first := len(encoded)) < len(texts):
             before = ends[first - 1] if first else 0
