@@ -28,7 +28,7 @@ class TokenSizes:
     """
 
     def __init__(self, texts: Mapping[int, str], ends: Sequence[int] | None = None) -> None:
-        """Take the byte text of each token by id, and the ends of all texts in their order if these are at hand."""
+        """Take the byte text of each token by id, and the ends of all texts in their order if these are known."""
         self._texts = texts
         self._ends = ends
         self._learned = 0
