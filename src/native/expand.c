@@ -47,9 +47,12 @@ PyObject *native_expand(PyObject *module, PyObject *args)
     PyObject *values = PyList_New(0);
     Py_ssize_t token = 0;
     for (Py_ssize_t at = 0; values != NULL && at < count; at++) {
-        PyObject *run = PyTuple_GetItem(runs, at);
+        PyObject *run = PyTuple_GetItem(runs, at), *value = PyTuple_GetItem(run, column);
+        /* Runs that differ only in other columns are as one. */
+        if (at + 1 < count && PyTuple_GetItem(PyTuple_GetItem(runs, at + 1), column) == value)
+            continue;
         Py_ssize_t next = PyLong_AsSsize_t(PyTuple_GetItem(run, 0));
-        if (append_times(values, PyTuple_GetItem(run, column), next - token) < 0)
+        if (append_times(values, value, next - token) < 0)
             Py_CLEAR(values);
         token = next;
     }

@@ -57,9 +57,8 @@ static PyMethodDef methods[] = {
      "token."},
     {"pack_ids", native_pack_ids, METH_O,
      "pack_ids(ids): a list of ids as uint32; the index of the first item that is not an id, as in `find_invalid_id`."},
-    {"unpack_ids", native_unpack_ids, METH_VARARGS,
-     "unpack_ids(ids, numbers): uint32 as a list of ints. Those below the length of the list `numbers` are taken from\n"
-     "there, and put there first if an item is None."},
+    {"unpack_ids", native_unpack_ids, METH_O,
+     "unpack_ids(ids): uint32 as a list of ints. Lists share their ints below 2**18."},
     {"split_text", native_split_text, METH_VARARGS,
      "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
      "not empty."},
@@ -112,11 +111,18 @@ static int execute(PyObject *module)
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 
+static void release(void *module)
+{
+    free_numbers(PyModule_GetState(module));
+}
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_native",
+    .m_size = sizeof(State),
     .m_methods = methods,
     .m_slots = slots,
+    .m_free = release,
 };
 
 PyMODINIT_FUNC PyInit__native(void)

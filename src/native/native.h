@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 17 /* increased with every change of an interface */
+#define VERSION 18 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -30,7 +30,7 @@ PyObject *native_same_json(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
 PyObject *native_pack_ids(PyObject *module, PyObject *ids);
-PyObject *native_unpack_ids(PyObject *module, PyObject *args);
+PyObject *native_unpack_ids(PyObject *module, PyObject *ids);
 PyObject *native_split_text(PyObject *module, PyObject *args);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
@@ -40,6 +40,13 @@ PyObject *native_enter_message(PyObject *module, PyObject *const *args, Py_ssize
 PyObject *native_field_text(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_wrap_messages(PyObject *module, PyObject *args);
 PyObject *native_wrap_contents(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* The state of the module. */
+typedef struct {
+    PyObject **numbers; /* the ints that lists of ids share, by their values; NULL for those that were not needed yet */
+} State;
+
+void free_numbers(State *state);
 
 /* Return a new instance of a subclass of tuple, with items to be set. No Python code runs. */
 static inline PyObject *new_tuple(PyTypeObject *type, Py_ssize_t size)

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define SHARED_NUMBERS (1u << 18)
+#define AHEAD 8 /* the ids between one that is converted and the one to load */
+
 PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *ids)
 {
     if (!PyList_Check(ids)) {
@@ -34,42 +37,67 @@ PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *ids)
     return packed;
 }
 
-/* Return a new reference to the object for a number: that of the table if it has room for it. */
-static PyObject *number_of(uint32_t value, PyObject *numbers, Py_ssize_t size)
+static uint32_t id_at(const Py_buffer *packed, Py_ssize_t at)
 {
-    if (value >= (size_t)size)
-        return PyLong_FromUnsignedLong(value);
-    PyObject *number = PyList_GetItem(numbers, (Py_ssize_t)value);
-    if (number != Py_None) {
-        Py_INCREF(number);
-        return number;
-    }
-    number = PyLong_FromUnsignedLong(value);
-    if (number != NULL) {
-        Py_INCREF(number);
-        if (PyList_SetItem(numbers, (Py_ssize_t)value, number) < 0)
-            Py_CLEAR(number);
-    }
-    return number;
+    uint32_t value;
+    memcpy(&value, (const char *)packed->buf + (size_t)at * sizeof(value), sizeof(value));
+    return value;
 }
 
-PyObject *native_unpack_ids(PyObject *Py_UNUSED(module), PyObject *args)
+/* Return a new reference to the object for a number: that of the table if it has room for it. */
+static PyObject *number_of(uint32_t value, PyObject **numbers)
 {
+    if (value >= SHARED_NUMBERS)
+        return PyLong_FromUnsignedLong(value);
+    if (numbers[value] == NULL)
+        numbers[value] = PyLong_FromUnsignedLong(value);
+    Py_XINCREF(numbers[value]);
+    return numbers[value];
+}
+
+/* Load the numbers of the ids that follow: their places in the table first, then the objects. Those of a text are all
+   over the memory, and waiting for each in turn would take most of the time. */
+static void load_ahead(const Py_buffer *packed, Py_ssize_t at, Py_ssize_t count, PyObject **numbers)
+{
+#ifdef __GNUC__
+    uint32_t value;
+    if (at + 2 * AHEAD < count && (value = id_at(packed, at + 2 * AHEAD)) < SHARED_NUMBERS)
+        __builtin_prefetch(&numbers[value]);
+    if (at + AHEAD < count && (value = id_at(packed, at + AHEAD)) < SHARED_NUMBERS)
+        __builtin_prefetch(numbers[value], 1);
+#else
+    (void)packed, (void)at, (void)count, (void)numbers;
+#endif
+}
+
+PyObject *native_unpack_ids(PyObject *module, PyObject *ids)
+{
+    State *state = PyModule_GetState(module);
+    if (state->numbers == NULL)
+        state->numbers = PyMem_Calloc(SHARED_NUMBERS, sizeof(PyObject *));
+    if (state->numbers == NULL)
+        return PyErr_NoMemory();
     Py_buffer packed;
-    PyObject *numbers;
-    if (!PyArg_ParseTuple(args, "y*O!:unpack_ids", &packed, &PyList_Type, &numbers))
+    if (PyObject_GetBuffer(ids, &packed, PyBUF_SIMPLE) < 0)
         return NULL;
-    Py_ssize_t count = packed.len / (Py_ssize_t)sizeof(uint32_t), size = PyList_Size(numbers);
-    PyObject *ids = PyList_New(count);
-    for (Py_ssize_t at = 0; ids != NULL && at < count; at++) {
-        uint32_t value;
-        memcpy(&value, (const char *)packed.buf + (size_t)at * sizeof(value), sizeof(value));
-        PyObject *number = number_of(value, numbers, size);
-        if (number == NULL || PyList_SetItem(ids, at, number) < 0)
-            Py_CLEAR(ids);
+    Py_ssize_t count = packed.len / (Py_ssize_t)sizeof(uint32_t);
+    PyObject *listed = PyList_New(count);
+    for (Py_ssize_t at = 0; listed != NULL && at < count; at++) {
+        load_ahead(&packed, at, count, state->numbers);
+        PyObject *number = number_of(id_at(&packed, at), state->numbers);
+        if (number == NULL || PyList_SetItem(listed, at, number) < 0)
+            Py_CLEAR(listed);
     }
     PyBuffer_Release(&packed);
-    return ids;
+    return listed;
+}
+
+void free_numbers(State *state)
+{
+    for (size_t value = 0; state->numbers != NULL && value < SHARED_NUMBERS; value++)
+        Py_XDECREF(state->numbers[value]);
+    PyMem_Free(state->numbers);
+    state->numbers = NULL;
 }
 
 PyObject *native_find_ids(PyObject *Py_UNUSED(module), PyObject *args)

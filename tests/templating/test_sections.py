@@ -32,6 +32,8 @@ KEPT = [
     ALL + "{{ all(tools) }}{% for m in messages %}{{ m.content }}{{ all(tools) }}{% endfor %}",
     "{% set text %}" + LOOP + "{% endset %}{% for m in messages %}{{ text }}{{ m.content }}{% endfor %}",
     "{% for t in tools %}{% set n = namespace(x='') %}{% set n.x = n.x ~ t.name ~ '.' %}{{ n.x }}{% endfor %}",
+    "{% macro a(t) %}{% if t.tags %}{% set n = namespace(x=t.name) %}{{ n.x }}{% endif %}{% endmacro %}"
+    "{% set n = namespace(x=messages | length) %}" + CALLS + "{{ n.x }}",
 ]
 NOT_KEPT = [
     "{% set n = namespace(x='') %}{% for t in tools %}{{ t.name }}{% set n.x = n.x ~ t.name %}{% endfor %}{{ n.x }}",

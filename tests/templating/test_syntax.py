@@ -11,7 +11,7 @@ from renderers.templating.limits import LIMITS
 from renderers.templating.syntax import (
     iteration_steps,
     loop_uses,
-    names_set_first,
+    names_read_first,
     parse_template,
     prompt_condition,
     stored_names,
@@ -25,20 +25,31 @@ def body(source: str) -> list[nodes.Node]:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("{% set a = 1 %}{{ a }}", {"a"}),
-        ("{{ a }}{% set a = 1 %}", set()),
-        ("{% set a = a + 1 %}", set()),
-        ("{% set a, b = b, 1 %}", {"a"}),
-        ("{% if x %}{% set a = 1 %}{% endif %}{{ a }}", set()),
-        ("{% if x %}{% set a = 1 %}{% else %}{% set a = 2 %}{% endif %}", {"a"}),
-        ("{% if a %}{% set a = 1 %}{% else %}{% set a = 2 %}{% endif %}", set()),
-        ("{% macro f() %}{{ a }}{% endmacro %}{% set a = 1 %}", set()),
-        ("{% for i in x %}{% set a = 1 %}{% endfor %}{% set b %}{{ a }}{% endset %}", {"b"}),
-        ("{% set ns.a = 1 %}{% set ns = 2 %}", set()),
+        ("{% set a = 1 %}{{ a }}", ""),
+        ("{{ a }}{% set a = 1 %}", "a"),
+        ("{% set a = a + 1 %}", "a"),
+        ("{% set a, b = b, 1 %}{{ a + b }}", "b"),
+        ("{% if x %}{% set a = 1 %}{% endif %}{{ a }}", "ax"),
+        ("{% if x %}{% set a = 1 %}{{ a }}{% endif %}", "x"),
+        ("{% if x %}{% set a = 1 %}{% else %}{% set a = 2 %}{% endif %}{{ a }}", "x"),
+        ("{% if x %}{% set a = 1 %}{% elif a %}{% endif %}", "ax"),
+        ("{% macro f() %}{{ a }}{% endmacro %}{% set a = 1 %}{{ f() }}", "a"),
+        ("{% macro f(a, b=c) %}{% set d = a %}{{ d + b }}{% endmacro %}{{ f() }}", "c"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}", "f"),
+        ("{% for i in x %}{% set a = i %}{{ a }}{% endfor %}{{ a }}", "ax"),
+        ("{% for i in x if i == a %}{% set a = 1 %}{% else %}{{ i }}{% endfor %}", "aix"),
+        ("{% for i in x %}{{ a }}{% set a = 1 %}{% endfor %}", "ax"),
+        ("{% set b %}{{ a }}{% endset %}{{ b }}", "a"),
+        ("{% set n.a = 1 %}{% set n = 2 %}", "n"),
+        ("{% set b %}{% set a = 1 %}{% endset %}{{ a }}", "a"),
     ],
 )
-def test_names_that_are_set_before_they_are_read(source: str, expected: set[str]) -> None:
-    assert names_set_first(body(source)) == expected
+def test_names_that_may_be_read_before_they_are_set(source: str, expected: str) -> None:
+    assert names_read_first(body(source)) == set(expected)
+
+
+def test_names_that_are_bound_have_a_value() -> None:
+    assert names_read_first(body("{{ a + b }}"), ["a"]) == {"b"}
 
 
 def test_the_bindings_of_a_scope_are_counted_without_those_of_inner_scopes() -> None:

@@ -337,9 +337,11 @@ def _known_owner(scope: Any) -> Any:
 
 def _scope_owner(scope: Scope) -> Owner | None:
     """Return the only message with field text in a branch around a scope, as an owner; None if there is none."""
-    for branch in _branches(scope.block):
-        if len(branch.body_messages) == 1:
-            return next(iter(branch.body_messages)), ()
+    block = scope.block
+    while block is not None:
+        if len(block.body_messages) == 1:
+            return next(iter(block.body_messages)), ()
+        block = block.parent.block if block.parent is not None else None
     return None
 
 

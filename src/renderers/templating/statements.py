@@ -16,7 +16,7 @@ from renderers.templating.syntax import (
     jumps_out,
     mentions_prompt,
     names_in_target,
-    names_set_first,
+    names_read_first,
     prompt_condition,
     refuse,
     stored_names,
@@ -78,8 +78,8 @@ class StatementCompiler(ExpressionCompiler):
         Such a variable has the value at first that it has outside.
         """
         assert names.parent is not None
-        known = {*bound, *names_set_first(body)}
-        outer = [name for name in names.variables if name not in known]
+        read = names_read_first(body, bound)
+        outer = [name for name in names.variables if name in read]
         initial: dict[str, Kind | None] = dict.fromkeys(bound)
         initial |= {name: self._kinds.of(nodes.Name(name, "load"), names.parent) for name in outer}
         self._kinds.infer_variables(names, body, initial)

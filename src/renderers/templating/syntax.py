@@ -162,28 +162,43 @@ def stored_names(body: Iterable[nodes.Node]) -> dict[str, int]:
     return names
 
 
-def names_set_first(body: Iterable[nodes.Node]) -> set[str]:
-    """Return the names that statements set before they use them in any other way."""
-    return _scan_names(body)[0]
+def names_read_first(body: Iterable[nodes.Node], bound: Iterable[str] = ()) -> set[str]:
+    """Return the names that statements may read before they set them. Those that are `bound` have a value already."""
+    read: set[str] = set()
+    _scan_reads(body, set(bound), read)
+    return read
 
 
-def _scan_names(body: Iterable[nodes.Node]) -> tuple[set[str], set[str]]:
-    """Return the names that statements set first, and all names in them."""
-    first: set[str] = set()
-    seen: set[str] = set()
+def _scan_reads(body: Iterable[nodes.Node], known: set[str], read: set[str]) -> set[str]:
+    """Add the names that statements may read before they are known. Return the names that are known at their end."""
     for node in body:
         if isinstance(node, nodes.If):
             branches = (node, *node.elif_)
-            seen |= _names_in(branch.test for branch in branches)
-            scanned = [_scan_names(part) for part in (*(branch.body for branch in branches), node.else_)]
-            first |= set.intersection(*(names for names, _ in scanned)) - seen
-            seen = seen.union(*(names for _, names in scanned))
+            read |= _names_in(branch.test for branch in branches) - known
+            parts = (*(branch.body for branch in branches), node.else_)
+            known = set.intersection(*(_scan_reads(part, set(known), read) for part in parts))
             continue
-        if isinstance(node, nodes.Assign | nodes.AssignBlock) and not isinstance(node.target, nodes.NSRef):
-            seen |= _names_in(node.body if isinstance(node, nodes.AssignBlock) else [node.node])
-            first |= set(names_in_target(node.target)) - seen
-        seen |= _names_in([node])
-    return first, seen
+        read |= _names_read_by(node) - known
+        if isinstance(node, nodes.Assign | nodes.AssignBlock):
+            known.update(names_in_target(node.target))
+        elif isinstance(node, nodes.Macro):
+            known.add(node.name)
+    return known
+
+
+def _names_read_by(node: nodes.Node) -> set[str]:
+    """Return the names that a statement other than `if` may read. Those that it sets in a scope of its own are not."""
+    if isinstance(node, nodes.Assign | nodes.AssignBlock):
+        value = [node.node] if isinstance(node, nodes.Assign) else [*node.body, *filter(None, [node.filter])]
+        return _names_in(value) | {target.name for target in find_in([node.target], nodes.NSRef)}
+    if isinstance(node, nodes.For):
+        bound = set(names_in_target(node.target))
+        test = set() if node.test is None else _names_in([node.test]) - bound
+        return _names_in([node.iter]) | test | names_read_first(node.body, bound) | names_read_first(node.else_)
+    if isinstance(node, nodes.Macro):
+        bound = {argument.name for argument in node.args}
+        return (_names_in(node.defaults) - bound) | names_read_first(node.body, bound)
+    return _names_in([node])
 
 
 def _names_in(body: Iterable[nodes.Node]) -> set[str]:

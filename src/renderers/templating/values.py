@@ -300,9 +300,7 @@ def open_data(value: Any) -> Any:
 def key_text(data: DataDict, key: str) -> FieldText:
     """Return a key of a dict as a text of its field."""
     message, path = data._owner
-    text = _new_text(FieldText, key)
-    text._owner = (message, (*path, key))
-    return text
+    return field_text(key, (message, (*path, key)))
 
 
 def _plain_key(key: Any, owner: Owner) -> str:

@@ -46,19 +46,19 @@ class StoredVocabulary:
             self.compiled = CompiledVocabulary(container.section(TABLES))
             if self.compiled.meta["tokenizers"] != tokenizers_version():
                 raise DamagedFileError("it was compiled with another version of tokenizers")
-            self._texts, self._ends = container.section(TEXTS), container.section(ENDS).cast("I")
+            self._texts, self.ends = container.section(TEXTS), container.section(ENDS).cast("I")
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{type(error).__name__}: {error}") from error
 
     def text_of(self, number: int) -> str | None:
         """Return the byte text of a token; None if there is no such id."""
-        if not 0 <= number < len(self._ends):
+        if not 0 <= number < len(self.ends):
             return None
-        return str(self._texts[self._ends[number - 1] if number else 0 : self._ends[number]], "latin-1")
+        return str(self._texts[self.ends[number - 1] if number else 0 : self.ends[number]], "latin-1")
 
     def all_texts(self) -> ByteTexts:
         """Return the byte texts of all tokens."""
-        return ByteTexts.of_parts(str(self._texts, "latin-1"), array("I", self._ends.tobytes()))
+        return ByteTexts.of_parts(str(self._texts, "latin-1"), array("I", self.ends.tobytes()))
 
 
 def read_stored(digest: str) -> tuple[StoredVocabulary, Container] | None:

@@ -189,7 +189,7 @@ class Vocab:
         """The number of bytes of each token by id; None if they do not add up to the size of a text."""
         if not self.byte_level and not self.facts.replaces_only_spaces:
             return None
-        return TokenSizes(self.token_texts)
+        return TokenSizes(self.token_texts, None if self.stored is None else self.stored.ends)
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 
+import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers
 
+from renderers.tokenizer.encoding import token_sizes
 from renderers.tokenizer.encoding.byte_text import TokenTexts, text_of_pieces
 from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
 
@@ -38,6 +40,16 @@ def test_sizes_are_looked_up_once() -> None:
     assert sizes.table == array("I", [1, 0, 3, 0, 0, 6])
     sizes.learn([7, 7, 1])
     assert sizes.table[:8] == array("I", [1, 2, 3, 0, 0, 6, 0, 8])
+
+
+def test_all_sizes_are_read_at_once_if_many_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_sizes, "_FEW", 2)
+    sizes = TokenSizes({0: "", 1: "a", 2: "bc", 3: "def", 9: "added"}, [0, 1, 3, 6])
+    assert sizes.learn([1, 9]) == {1: 2, 9: 6}
+    assert sizes.table == array("I", [0, 2, 0, 0, 0, 0, 0, 0, 0, 6])
+    assert sizes.learn([2]) == {2: 3}
+    assert sizes.table == array("I", [1, 2, 3, 4, 0, 0, 0, 0, 0, 6])
+    assert [sizes[number] for number in (0, 3, 9)] == [0, 3, 5]
 
 
 def test_a_size_is_right_if_another_thread_replaces_the_table() -> None:

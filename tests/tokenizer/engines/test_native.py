@@ -219,6 +219,23 @@ def test_words_share_a_small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unpacked(engine.encode(texts)) == encode_batch(vocab.backend, texts)
 
 
+def test_a_call_has_little_text_because_other_threads_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of(load_tokenizer(str(EMBEDDED)).vocab)
+    calls: list[list[str]] = []
+
+    def encode(buffer: bytes, texts: list[str], cache: bytearray, normalized: bool) -> list[PackedIds | None]:
+        calls.append(texts)
+        return whole(buffer, texts, cache, normalized)
+
+    texts = ["ab", "c", "", "a longer text", "", "d", "ef"]
+    expected, whole = engine.encode(texts), engine._encode
+    monkeypatch.setattr(module, "_CHARACTERS_PER_CALL", 3)
+    monkeypatch.setattr(engine, "_encode", encode)
+    assert engine.encode(texts) == expected
+    assert calls == [["ab", "c", ""], ["a longer text"], ["", "d", "ef"]]
+    assert engine.encode([]) == []
+
+
 def test_threads_share_it() -> None:
     vocab = load_tokenizer(EMBEDDED).vocab
     engine = engine_of(vocab)

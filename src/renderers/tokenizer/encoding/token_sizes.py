@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from renderers.tokenizer.engines.huggingface import component_json
@@ -11,6 +12,8 @@ from renderers.tokenizer.engines.huggingface import component_json
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+_FEW = 4_096
+"""How many sizes are looked up one by one. In a process that needs more, all are read at once."""
 _SPACE = "▁"
 _SPACES_REPLACED = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
 _SPLIT_AT_SPACES = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
@@ -24,9 +27,11 @@ class TokenSizes:
     (5, [0, 0, 0, 0, 0, 0, 0, 6])
     """
 
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        """Take the byte text of each token by id."""
+    def __init__(self, texts: Mapping[int, str], ends: Sequence[int] | None = None) -> None:
+        """Take the byte text of each token by id, and the ends of all texts in their order if these are known."""
         self._texts = texts
+        self._ends = ends
+        self._learned = 0
         self.table = array("I")
         """The size of each token plus 1 by id; 0 if it was not used yet."""
 
@@ -45,6 +50,13 @@ class TokenSizes:
         table = self.table
         for number, size in sizes.items():
             table[number] = size
+        # Threads may lose a count, and may read all sizes twice.
+        self._learned += len(sizes)
+        ends = self._ends
+        if ends is not None and self._learned > _FEW:
+            rest = table[len(ends) :]
+            self.table = array("I", [end - start + 1 for start, end in itertools.pairwise((0, *ends))]) + rest
+            self._ends = None
         return sizes
 
 

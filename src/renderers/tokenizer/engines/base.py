@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
 
@@ -39,6 +39,8 @@ def encode_with(
         return list(map(pack_ids, otherwise(list(range(len(texts))))))
     kept = texts if unless is None else ["" if unless.search(text) else text for text in texts]
     encoded = engine.encode(kept)
+    if kept is texts and None not in encoded:
+        return cast("list[PackedIds]", encoded)
     rest = [at for at, ids in enumerate(encoded) if ids is None or len(kept[at]) != len(texts[at])]
     if rest:
         for at, ids in zip(rest, otherwise(rest), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,6 +16,8 @@ from renderers.tokenizer.engines.huggingface import check_text
 
 _CACHED_BYTES = 2**22
 """The size of the cache of words that are several tokens."""
+_CHARACTERS_PER_CALL = 2**15
+"""A call in C holds the global lock. Other threads wait for less than a millisecond if it gets no more text."""
 
 
 class NativeEngine:
@@ -80,16 +83,29 @@ class NativeEngine:
         return b"".join(parts)
 
     def _encode_pieces(self, texts: list[str]) -> list[PackedIds | None]:
-        encoded = self._encode(self.vocabulary.buffer, texts, self._cache, False)
+        encoded = self._encode_groups(texts, False)
         if None in encoded:
             changed = [at for at, ids in enumerate(encoded) if ids is None]
             for at, ids in zip(changed, self._encode_normalized([texts[at] for at in changed]), strict=True):
                 encoded[at] = ids
         return encoded
 
+    def _encode_groups(self, texts: list[str], normalized: bool) -> list[PackedIds | None]:
+        """Encode texts in calls of `_CHARACTERS_PER_CALL` characters. A longer text has a call of its own."""
+        buffer, cache = self.vocabulary.buffer, self._cache
+        if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
+            return self._encode(buffer, texts, cache, normalized)
+        ends = list(itertools.accumulate(map(len, texts)))
+        encoded: list[PackedIds | None] = []
+        while (first := len(encoded)) < len(texts):
+            before = ends[first - 1] if first else 0
+            last = max(bisect.bisect_right(ends, before + _CHARACTERS_PER_CALL), first + 1)
+            encoded += self._encode(buffer, texts[first:last], cache, normalized)
+        return encoded
+
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
         written = list(map(self._normalize, texts))
-        encoded = self._encode(self.vocabulary.buffer, written, self._cache, True)
+        encoded = self._encode_groups(written, True)
         if self._added is None:
             return encoded
         return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]
