@@ -151,4 +151,4 @@ def test_most_templates_need_no_exact_texts() -> None:
 
 def test_the_name_of_a_filter_is_no_text_that_others_are_tested_against() -> None:
     macro = "{% macro f(x) %}{{ 'yes' if x == '<a>' }}{% endmacro %}"
-    assert uses(macro + "{{ f(m.content) }}{{ f(m.names | map('upper') | first) }}").tested == {"<a>"}
+    assert uses(macro + "{{ f(m.content) }}{{ f(m.names | map('upper') | first) }}").tested == frozenset({"<a>"})

@@ -106,14 +106,7 @@ class _Analysis(MessageValues):
         super().__init__(tree)
         self._tree = tree
         self._literals = literals
-
-    # ==================
-    # Uses
-    # ==================
-
-    def exposed(self, node: nodes.Node) -> Value:
-        """Return the values that a node uses in a way that is not harmless."""
-        checks: dict[type[nodes.Node], Callable[[Any], Value]] = {
+        self._checks: dict[type[nodes.Node], Callable[[Any], Value]] = {
             nodes.Compare: self._exposed_by_comparison,
             nodes.Call: self._exposed_by_call,
             nodes.Filter: self._exposed_by_filter,
@@ -132,7 +125,14 @@ class _Analysis(MessageValues):
             nodes.FilterBlock: self._exposed_by_block,
             nodes.AssignBlock: lambda block: self._exposed_by_block(block) if block.filter else CLEAN,
         }
-        check = checks.get(type(node))
+
+    # ==================
+    # Uses
+    # ==================
+
+    def exposed(self, node: nodes.Node) -> Value:
+        """Return the values that a node uses in a way that is not harmless."""
+        check = self._checks.get(type(node))
         if check is not None:
             return check(node)
         if isinstance(node, nodes.BinExpr | nodes.UnaryExpr):
