@@ -149,6 +149,6 @@ def test_most_templates_need_no_exact_texts() -> None:
     assert found <= EXACT_CONTENT
 
 
-def test_the_name_of_a_filter_is_no_text_that_others_are_tested_against() -> None:
+def test_no_text_is_tested_against_the_name_of_a_filter() -> None:
     macro = "{% macro f(x) %}{{ 'yes' if x == '<a>' }}{% endmacro %}"
     assert uses(macro + "{{ f(m.content) }}{{ f(m.names | map('upper') | first) }}").tested == frozenset({"<a>"})
