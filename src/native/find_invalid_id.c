@@ -2,7 +2,7 @@
 
    `renderers.core.token_ids` does the same in Python. */
 
-#include "native.h"
+#include "ids.h"
 
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids)
 {
@@ -13,11 +13,8 @@ PyObject *native_find_invalid_id(PyObject *module, PyObject *ids)
     }
     Py_ssize_t count = PyList_Size(ids);
     for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *id = PyList_GetItem(ids, at);
-        int overflow = 0;
-        /* A bool is an int, but of another type. */
-        long long number = PyLong_CheckExact(id) ? PyLong_AsLongLongAndOverflow(id, &overflow) : -1;
-        if (overflow || number < 0 || number > UINT32_MAX)
+        uint32_t id;
+        if (!read_id(PyList_GetItem(ids, at), &id))
             return PyLong_FromSsize_t(at);
     }
     return PyLong_FromLong(-1);

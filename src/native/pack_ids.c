@@ -2,7 +2,7 @@
 
    `renderers.core.token_ids` does the same in Python. Packed ids are uint32. No Python code runs during a call. */
 
-#include "native.h"
+#include "ids.h"
 
 #include <string.h>
 
@@ -23,15 +23,11 @@ PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *ids)
         return NULL;
     char *bytes = PyBytes_AsString(packed);
     for (Py_ssize_t at = 0; at < count; at++) {
-        PyObject *id = PyList_GetItem(ids, at);
-        int overflow = 0;
-        /* A bool is an int, but of another type. */
-        long long number = PyLong_CheckExact(id) ? PyLong_AsLongLongAndOverflow(id, &overflow) : -1;
-        if (overflow || number < 0 || number > UINT32_MAX) {
+        uint32_t value;
+        if (!read_id(PyList_GetItem(ids, at), &value)) {
             Py_DECREF(packed);
             return PyLong_FromSsize_t(at);
         }
-        uint32_t value = (uint32_t)number;
         memcpy(bytes + (size_t)at * sizeof(value), &value, sizeof(value));
     }
     return packed;

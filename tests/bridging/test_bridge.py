@@ -327,6 +327,29 @@ def test_a_turn_that_the_template_would_change_is_bridged_if_this_one_stays_the_
     assert bridged.tokens.token_ids == renderer.render_ids(conversation, add_generation_prompt=True)
 
 
+@pytest.mark.parametrize(
+    ("trimmed", "same", "different"),
+    [
+        ("m.content | trim", ["Bye", "Bye, Bye"], [" Bye", "Bye\n", "\n Bye \n", "Bye\t"]),
+        ("m.content.lstrip()", ["Bye", "Bye \n"], [" Bye", "\nBye\n"]),
+        ("m.content.rstrip('\\n')", ["Bye", "\nBye", "Bye\n ", " Bye "], ["Bye\n", " Bye \n\n"]),
+        ("m.content.strip(' ')", ["Bye", "\nBye\n"], [" Bye", "Bye\n "]),
+        ("m.content + 'x' if m.content.endswith('\\n') else m.content", ["Bye", "Bye\n "], ["Bye\n", " Bye \n"]),
+    ],
+)
+def test_a_text_that_is_trimmed_after_some_histories_is_refused_if_that_changes_it(
+    trimmed: str, same: list[str], different: list[str]
+) -> None:
+    template = TURN.replace("m.content", f"({trimmed}) if messages | length > 4 else m.content")
+    renderer = embedded(chat_template=template + PROMPT)
+    for content in same:
+        closed = f"\n<|turn|>user\n{content}<|end|>\n<|turn|>assistant\n"
+        assert added(renderer, "A<|end|>", {"role": "user", "content": content}) == closed
+    for content in different:
+        refusal = refused(renderer, "A<|end|>", {"role": "user", "content": content})
+        assert refusal.reason is BridgeReason.SUFFIX_VARIES
+
+
 CHATML = """{%- for m in messages %}{{ '<|turn|>' + m.role + '\n' + m.content }}
 {%- if add_generation_prompt or not loop.last %}{{ '<|end|>\n' }}{% endif %}{% endfor %}
 {%- if add_generation_prompt and messages[-1].role != 'assistant' %}{{ '<|turn|>assistant\n' }}{% endif %}"""

@@ -97,7 +97,7 @@ def test_only_the_fields_that_are_used_so_are_exact() -> None:
 
 
 def test_small_lengths_ids_and_counts_of_messages_are_found() -> None:
-    plain = PLAIN_USES._replace(tested=frozenset(), joins_texts=False)
+    plain = PLAIN_USES._replace(tested=frozenset(), joins_texts=False, only_trims=True)
     assert uses("{{ m.content | length == 2 }}") == plain._replace(short_length=2)
     assert uses("{{ m.tool_call_id | length != 9 }}") == plain._replace(id_lengths=True, counts=frozenset({9}))
     assert uses("{{ messages | length > 9 or loop.index0 == 12 }}") == plain._replace(counts=frozenset({9, 12}))
@@ -147,3 +147,8 @@ def test_most_templates_need_no_exact_texts() -> None:
         if fields is None or "content" in fields or "tool_call_id" in fields:
             found.add(path.stem)
     assert found <= EXACT_CONTENT
+
+
+def test_no_text_is_tested_against_the_name_of_a_filter() -> None:
+    macro = "{% macro f(x) %}{{ 'yes' if x == '<a>' }}{% endmacro %}"
+    assert uses(macro + "{{ f(m.content) }}{{ f(m.names | map('upper') | first) }}").tested == frozenset({"<a>"})

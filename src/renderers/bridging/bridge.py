@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from renderers.bridging.call_ids import with_call_names, with_some_ids
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
+from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, padded_rules
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
+from renderers.bridging.join import join_tokens, keeps_last_token
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
 from renderers.bridging.outcomes import Outcome, Proof, choose_outcome, likely_outcomes
 from renderers.bridging.prior import Prior, has_known_ids
@@ -19,17 +18,14 @@ from renderers.bridging.proofs import Sample, classify_sample, closing_text, des
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
 from renderers.bridging.result import Bridge
 from renderers.bridging.sample_histories import Turn, substitute_turn
-from renderers.bridging.suffix import SuffixText
+from renderers.bridging.suffix import Suffix
 from renderers.bridging.turn_ends import turn_ends
 from renderers.bridging.written_turn import Rollout, find_written_turn, parsed_turn
 from renderers.core.completions import ReasoningState, Region
 from renderers.core.jsontypes import JsonObject
-from renderers.core.messages import extract_message_tool_names
 from renderers.core.options import ThinkingRetention
 from renderers.core.probe_words import PROBE_CONTENT
-from renderers.core.spans import Channel
-from renderers.core.text import compile_alternation, quote_short
-from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
+from renderers.core.text import quote_short
 from renderers.errors import TemplateRefusalError, TemplateRunError
 from renderers.programs.base import REJECTIONS
 from renderers.programs.encoders.piece_program import PieceProgram
@@ -41,8 +37,6 @@ _PROMPT_END = 64
 """The number of tokens at the end of a prompt that may be a generation prompt."""
 _LONGEST_NAME = 64
 """How many characters of the name of a call are part of a key."""
-_BOUNDARY = 8
-"""The number of tokens that are decoded to check whether a text after them changes the last one."""
 
 
 def _no_stop_token(detail: str) -> BridgeRefusal:
@@ -54,22 +48,10 @@ def _short_names(turn: Turn) -> tuple[str | None, ...]:
     return tuple([call.name[:_LONGEST_NAME] if call.name else None for call in turn.calls])
 
 
-class _Suffix(NamedTuple):
-    """The text that new messages add."""
-
-    lead: str
-    """The text before it that closes the turn."""
-    begins_with_stop: bool
-    """True if the first token is the stop token of the turn, which the completion contains."""
-    evidence: tuple[BridgeEvidence, ...]
-    followed: RenderedTurn
-    """The run that the text is taken from."""
-    end: int
-    """Where the turn of the run ends."""
-
-    @property
-    def text(self) -> str:
-        return self.lead + self.followed.rendered.text[self.end :]
+def _with_content_of(sample: Sample, turn: Turn) -> Turn:
+    """Return a turn with the content of its sample, unless this depends on the content."""
+    content = sample.turn.content
+    return turn._replace(content=content) if content in ("", PROBE_CONTENT) else turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +102,7 @@ class Extension:
                 f"the completion ends with the stop token {stop} within its reasoning. No template writes such a turn"
             )
             return refuse(BridgeReason.REASONING_OPEN, detail)
-        suffixes: list[_Suffix] = []
+        suffixes: list[Suffix] = []
         for turn in self._possible_turns():
             suffix = self._find_suffix(turn)
             if isinstance(suffix, BridgeRefusal):
@@ -137,7 +119,7 @@ class Extension:
             unknown = "The completion contains no call that could be parsed"
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}. {unknown}")
         first = suffixes[0]
-        if not first.begins_with_stop and not self._keeps_last_token(first.text):
+        if not first.begins_with_stop and not keeps_last_token(self.context, self.prior, first.text):
             detail = "the completion ends with text, and its last token would be another one with the text after it"
             return _no_stop_token(detail)
         if not self._writes_alike(first.followed, with_some_ids(self.new, state.calls)):
@@ -145,7 +127,7 @@ class Extension:
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}", hint="Set tool_call_id.")
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
-        ids, tokens = self._join_tokens(first)
+        ids, tokens = join_tokens(self.context, self.prior, self.new, first)
         # No template renders a call that was cut off.
         complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
         complete = complete and self._writes_alike(first.followed, self.given)
@@ -194,22 +176,30 @@ class Extension:
                 return
         yield Turn(state.reasoning, content, state.calls)
 
-    def _find_suffix(self, turn: Turn) -> _Suffix | BridgeRefusal:
+    def _find_suffix(self, turn: Turn) -> Suffix | BridgeRefusal:
+        padded = self.context.learn(padded_rules)
+        if padded is not None:
+            # Most messages have such a proof, whatever whitespace they begin and end with.
+            suffix = self._suffix_of_sample(turn, classify_sample(turn, self.new, padded))
+            if isinstance(suffix, Suffix):
+                return suffix
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
-        if sample.turn.content in ("", PROBE_CONTENT):
-            turn = turn._replace(content=sample.turn.content)
-        suffix = self._suffix_by_proof(turn, sample, self.context)
+        suffix = self._suffix_of_sample(turn, sample)
         if isinstance(suffix, BridgeRefusal) and suffix.reason in _OF_THE_TURN:
             suffix = self._suffix_of_written_turn(sample) or suffix
-        if isinstance(suffix, _Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
+        if isinstance(suffix, Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
+        turn = _with_content_of(sample, turn)
         return self._suffix_by_proof(turn, Sample(turn, self.new), self.context.exactly) or refuse(
             BridgeReason.SUFFIX_VARIES,
             f"{describe_new(self.new)}: their text depends on earlier messages, which a bridge does not know",
         )
 
-    def _suffix_of_written_turn(self, sample: Sample) -> _Suffix | None:
+    def _suffix_of_sample(self, turn: Turn, sample: Sample) -> Suffix | BridgeRefusal | None:
+        return self._suffix_by_proof(_with_content_of(sample, turn), sample, self.context)
+
+    def _suffix_of_written_turn(self, sample: Sample) -> Suffix | None:
         """Return the suffix if the template writes the turn as the model did; None if it does not."""
         prior, vocab = self.prior, self.context.tokenizer.vocab
         # The end of a turn without a stop token is not known. Sample histories repeat samples, not the real messages.
@@ -232,7 +222,7 @@ class Extension:
         evidence = tuple(BridgeEvidence(history.name, None) for history in histories)
         last = self.context.tokenizer.decode(prior.completion[-1:])
         is_special = last in self.context.special_tokens
-        return _Suffix(last if is_special else "", is_special, evidence, *written)
+        return Suffix(last if is_special else "", is_special, evidence, *written)
 
     def _proof(self, sample: Sample, context: BridgeContext, *, calls: int | None = None) -> Proof:
         key = "proof", self.may_lose, calls, sample.key
@@ -244,7 +234,7 @@ class Extension:
         token = self.context.tokenizer.added_tokens.get(text)
         return token is not None and token in (self.prior.state.stop_token_id, *self.prior.completion[-1:])
 
-    def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> _Suffix | BridgeRefusal | None:
+    def _suffix_by_proof(self, turn: Turn, sample: Sample, context: BridgeContext) -> Suffix | BridgeRefusal | None:
         """Return the suffix by a proof; None if the template renders the real messages otherwise than the sample."""
         chosen = self._choose_outcome(self._proof(sample, context))
         if isinstance(chosen, BridgeRefusal) and chosen.reason is BridgeReason.SUFFIX_VARIES:
@@ -262,7 +252,7 @@ class Extension:
             if followed is None:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
-            return _Suffix(outcome.stop + closing, begins_with_stop, evidence, followed, followed.end)
+            return Suffix(outcome.stop + closing, begins_with_stop, evidence, followed, followed.end)
         except REJECTIONS as error:
             return refuse_message(describe_error(error, len(outcome.history.messages)), self.new)
 
@@ -395,60 +385,3 @@ class Extension:
             return None
         checked[:] = [] if (known := followed.as_checked()) is None else [known]
         return followed
-
-    def _keeps_last_token(self, text: str) -> bool:
-        """Return True if the last ids of the rollout stay the same with a text after them."""
-        ids = [*self.prior.prompt_end(_BOUNDARY), *self.prior.completion[-_BOUNDARY:]][-_BOUNDARY:]
-        joined = [*ids[-2:], *self.context.encode(text)]
-        return self.context.encode(self.context.tokenizer.decode(ids) + text)[-len(joined) :] == joined
-
-    def _join_tokens(self, suffix: _Suffix) -> tuple[array[int], RenderedTokens]:
-        """Return all ids of the extended rollout, and the same ids with their attribution."""
-        prior = self.prior
-        # The tokens after a special token do not depend on the text before it.
-        text = SuffixText(self.context.pipeline.settings, suffix.lead, suffix.followed, suffix.end)
-        encoded = text.encoded
-        first = 1 + self._tokens_after_stop(text.text, encoded.ids) if suffix.begins_with_stop else 0
-        before = len(prior.prompt) + len(prior.completion)
-        # The prompt is long, so it is copied only once.
-        all_ids = prior.prompt + (array("I", prior.completion) + encoded.ids[first:])
-        moved = before - first
-
-        # A result gets its name from the message or from the model's call.
-        calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
-        turn, new = {"role": "assistant", "tool_calls": calls}, self.new
-
-        def attribute() -> Attribution:
-            runs, _, injected, _, lists_content = text.attribute()
-            added = [run._replace(end=run.end + moved) for run in runs if run.end > first]
-            return Attribution(
-                # There are no runs if a custom tokenizer provides no offsets.
-                (TokenRun(before, -1, Channel.SCAFFOLD, False, False), *added) if runs else (),
-                injected=[token._replace(start=token.start + moved, end=token.end + moved) for token in injected],
-                tool_names=extract_message_tool_names([turn, *new])[1:],
-                lists_content=lists_content,
-            )
-
-        tokens = RenderedTokens.of_encoded(
-            all_ids,
-            attribute,
-            message_roles=self._roles,
-            decode=self.context.tokenizer.decode,
-            find_losses=suffix.followed.losses,
-        )
-        return all_ids, tokens
-
-    def _tokens_after_stop(self, added: str, ids: Sequence[int]) -> int:
-        """Return how many tokens of the suffix after the stop token the completion already contains.
-
-        A completion that was cut out of a render may contain the line break that the template writes after the stop
-        token. It must be all text up to the next special token, else its tokens differ. `ids` include the stop token.
-        """
-        stop = self.prior.state.stop_token_id
-        if stop is None or stop in self.prior.completion[-1:]:
-            return 0
-        pattern = compile_alternation(self.context.special_tokens)
-        pieces = pattern.split(added, maxsplit=2) if pattern else []
-        between = self.context.encode(pieces[1]) if len(pieces) == 3 else []
-        _, after = self.prior.around_stop
-        return len(between) if after == between and list(ids[1 : 1 + len(between)]) == between else 0

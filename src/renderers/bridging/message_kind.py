@@ -25,6 +25,10 @@ _PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
 """The fields of a content part that are read outside the template, to adapt a message."""
 _SAMPLE_NUMBER = 7
 _REPEATED_SPACE = re.compile(r"(\s)\1+")
+_PADDED = frozenset({"content", "text"})
+"""The fields of free text that padding is added to."""
+_PADDING = "\n ", " \n"
+"""Whitespace at both ends of a text that shows how it is trimmed: not at all, of line breaks alone, or of all."""
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
 
@@ -36,6 +40,20 @@ class FieldRules(NamedTuple):
     """The fields that the template can read; None for all fields."""
     literals: TemplateLiterals
     uses: TextUses = PLAIN_USES
+    pads: bool = False
+    """True if texts without literals get the same whitespace at both ends in place of their own."""
+
+    def padded(self) -> FieldRules | None:
+        """Return the rules with padding; None if other whitespace may change the output in another way.
+
+        A template that only trims whitespace treats a text with padding alike after two histories only if it treats the
+        text with any other whitespace alike after them. So one proof holds for all of them.
+        """
+        uses, literals = self.uses, self.literals
+        if not uses.only_trims or uses.compares_messages or uses.short_length or any(map(uses.is_exact, _PADDED)):
+            return None
+        has_space = any(literal != literal.strip() for literal in literals.within | literals.whole)
+        return None if has_space else self._replace(pads=True)
 
     def reads(self, field: str) -> bool:
         """Return True if a field of a message can change the output."""
@@ -47,7 +65,7 @@ class ProbeWords:
 
     def __init__(self) -> None:
         self._words: dict[str, str] = {}
-        self._reduced: dict[str, str] = {}
+        self._reduced: dict[tuple[str, bool], str] = {}
 
     def word_for(self, text: str, prefix: str, digits: int = 1) -> str:
         """Return the word for a text. The first place where the text occurs decides the form of the word."""
@@ -56,11 +74,12 @@ class ProbeWords:
             word = self._words[text] = f"{prefix}{len(self._words):0{digits}}"
         return word
 
-    def reduce(self, text: str, rules: FieldRules) -> str:
+    def reduce(self, text: str, rules: FieldRules, *, pads: bool) -> str:
         """Return a text with its word in place of all text between literals. Equal texts are reduced once."""
-        reduced = self._reduced.get(text)
+        reduced = self._reduced.get((text, pads))
         if reduced is None:
-            reduced = self._reduced[text] = reduce_text(text, rules, self.word_for(text, PROBE_TEXT))
+            reduced = reduce_text(text, rules, self.word_for(text, PROBE_TEXT), pads=pads)
+            self._reduced[text, pads] = reduced
         return reduced
 
 
@@ -124,14 +143,14 @@ def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) ->
         if digits < 2 or rules.literals.may_match(text):
             return text
         return words.word_for(text, PROBE_ID, digits)
-    return words.reduce(text, rules)
+    return words.reduce(text, rules, pads=rules.pads and field in _PADDED)
 
 
-def reduce_text(text: str, rules: FieldRules, word: str) -> str:
+def reduce_text(text: str, rules: FieldRules, word: str, *, pads: bool = False) -> str:
     r"""Return a text with a word in place of all text between the literals of a template.
 
     Of whitespace around a piece of text, one character of each run of equal ones is kept. Texts that are so short that
-    the template tests their length are kept as well.
+    the template tests their length are kept as well. With `pads`, a text without literals gets padding instead.
 
     >>> rules = FieldRules(None, TemplateLiterals(frozenset({"</think>"}), frozenset()))
     >>> reduce_text("Hm.</think>\n\nIt rains.", rules, "word")
@@ -142,7 +161,7 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
     if not runs:
-        reduced = _reduce_piece(text, rules, word)
+        reduced = word.join(_PADDING) if pads and text.strip() else _reduce_piece(text, rules, word)
         return text if _has_runs(literals, reduced, uses.joins_texts) else reduced
     pieces: list[str] = []
     before = 0

@@ -6,10 +6,29 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from renderers.bridging.context import RenderedTurn
+from renderers.bridging.refusal import BridgeEvidence
 from renderers.core.lazy import lazy
 from renderers.core.spans import Channel, LabelledSpan, Path, Span, Trace
 from renderers.rendering.labelled_text import LabelledText
 from renderers.rendering.pipeline import PipelineSettings
+
+
+class Suffix(NamedTuple):
+    """The text that new messages add."""
+
+    lead: str
+    """The text before it that closes the turn."""
+    begins_with_stop: bool
+    """True if the first token is the stop token of the turn, which the completion contains."""
+    evidence: tuple[BridgeEvidence, ...]
+    followed: RenderedTurn
+    """The run that the text is taken from."""
+    end: int
+    """Where the turn of the run ends."""
+
+    @property
+    def text(self) -> str:
+        return self.lead + self.followed.rendered.text[self.end :]
 
 
 class SuffixPiece(NamedTuple):

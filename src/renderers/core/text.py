@@ -58,26 +58,39 @@ def compile_alternation(texts: frozenset[str]) -> re.Pattern[str] | None:
     >>> compile_alternation(frozenset({"<a>", "<a><b>"})).findall("<a><b> <a>")
     ['<a><b>', '<a>']
     """
-    return re.compile(_alternatives(texts)) if texts else None
+    return re.compile(_alternatives(texts, {})) if texts else None
 
 
-def _alternatives(texts: Iterable[str]) -> str:
-    """Return an expression that shares prefixes and suffixes. `re` would try a flat list of thousands one by one."""
+def _alternatives(texts: frozenset[str], known: dict[frozenset[str], str]) -> str:
+    """Return an expression that shares prefixes and suffixes. `re` would try a flat list of thousands one by one.
+
+    A vocabulary may number thousands of unused tokens, with the same ends after each digit. So results are `known`.
+    """
+    result = known.get(texts)
+    if result is not None:
+        return result
     branches: dict[str, list[str]] = {}
     for text in texts:
         branches.setdefault(text[:1], []).append(text)
     optional = branches.pop("", None) is not None
     firsts: dict[str, list[str]] = {}
     for first, branch in sorted(branches.items()):
-        # The first and the last text in sorted order share only the prefix that all share.
-        shared = common_prefix_length(min(branch), max(branch))
-        rest = re.escape(branch[0][1:shared]) + _alternatives(text[shared:] for text in branch)
+        if len(branch) == 1:
+            rest = re.escape(branch[0][1:])
+        else:
+            # The first and the last text in sorted order share only the prefix that all share.
+            shared = common_prefix_length(min(branch), max(branch))
+            ends = frozenset([text[shared:] for text in branch])
+            rest = re.escape(branch[0][1:shared]) + _alternatives(ends, known)
         firsts.setdefault(rest, []).append(re.escape(first))
-    # Characters with the same rest are a set: a vocabulary may number thousands of unused tokens.
+    # Characters with the same rest are a set.
     patterns = [(first[0] if len(first) == 1 else f"[{''.join(first)}]") + rest for rest, first in firsts.items()]
     if len(patterns) == 1 and not optional:
-        return patterns[0]
-    return f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""
+        result = patterns[0]
+    else:
+        result = f"(?:{'|'.join(patterns)})" + "?" * optional if patterns else ""
+    known[texts] = result
+    return result
 
 
 def describe_type(value: object) -> str:

@@ -116,9 +116,7 @@ def as_packed_ids(token_ids: Any, *, name: str) -> array[int]:
         listed = list_ids(token_ids, name=name)
         result = pack_ids(listed)
         packed = result if isinstance(result, bytes) else array("I", as_ids(listed, name=name)).tobytes()
-    ids = array("I")
-    ids.frombytes(packed)
-    return ids
+    return array("I", packed)
 
 
 def _pack_numpy(token_ids: Any) -> bytes | None:

@@ -46,8 +46,15 @@ def template_variables(tree: nodes.Template) -> Variables:
 
 
 def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
-    """Yield the constant texts in an expression, and those that its variables are set to."""
+    """Yield the constant texts in an expression, and those that its variables are set to.
+
+    The name of a filter that `map` applies does not count.
+    """
+    filters = [part for part in (node, *find_all(node, nodes.Filter)) if isinstance(part, nodes.Filter)]
+    mapped = [name for part in filters if part.name == "map" for name in part.args[:1]]
     for part in (node, *find_all(node, (nodes.Const, nodes.Name))):
+        if any(part is name for name in mapped):
+            continue
         if isinstance(part, nodes.Const) and isinstance(part.value, str):
             yield part.value
         elif isinstance(part, nodes.Name):

@@ -40,6 +40,7 @@ from renderers.templating.message_values import (
     leaves_text,
     names_of,
 )
+from renderers.templating.space_uses import only_trims
 from renderers.templating.syntax import syntax_tree
 from renderers.templating.tree import children, find_all
 
@@ -94,6 +95,7 @@ def text_uses(source: str) -> TextUses:
         joins_texts=any(map(analysis.tests_joined_text, testing)),
         counts=frozenset(count for count in analysis.counts() if 2 < count <= _LARGEST_COUNT),
         compares_messages=compares_messages(source),
+        only_trims=only_trims(tree, variables),
     )
 
 
@@ -104,14 +106,7 @@ class _Analysis(MessageValues):
         super().__init__(tree)
         self._tree = tree
         self._literals = literals
-
-    # ==================
-    # Uses
-    # ==================
-
-    def exposed(self, node: nodes.Node) -> Value:
-        """Return the values that a node uses in a way that is not harmless."""
-        checks: dict[type[nodes.Node], Callable[[Any], Value]] = {
+        self._checks: dict[type[nodes.Node], Callable[[Any], Value]] = {
             nodes.Compare: self._exposed_by_comparison,
             nodes.Call: self._exposed_by_call,
             nodes.Filter: self._exposed_by_filter,
@@ -130,7 +125,14 @@ class _Analysis(MessageValues):
             nodes.FilterBlock: self._exposed_by_block,
             nodes.AssignBlock: lambda block: self._exposed_by_block(block) if block.filter else CLEAN,
         }
-        check = checks.get(type(node))
+
+    # ==================
+    # Uses
+    # ==================
+
+    def exposed(self, node: nodes.Node) -> Value:
+        """Return the values that a node uses in a way that is not harmless."""
+        check = self._checks.get(type(node))
         if check is not None:
             return check(node)
         if isinstance(node, nodes.BinExpr | nodes.UnaryExpr):
