@@ -16,7 +16,7 @@ from renderers.core.completions import (
 )
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
-from renderers.parsing.call_progress import CallProgress, OpenValue
+from renderers.parsing.call_progress import CallProgress, OpenString, OpenValue
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.grammar import SPACES
@@ -43,6 +43,7 @@ class CallReader:
     _opening: str
     _captured: list[tuple[str, str]]
     _value: OpenValue
+    _string: OpenString
     _progress: CallProgress | None = None
 
     def __init__(
@@ -59,6 +60,8 @@ class CallReader:
         self.section_text: list[tuple[str, str]] = []
         """The text of the open section beside its calls, as byte text and decoded."""
         self._needs_closing = compiled.grammar.call is None or bool(compiled.grammar.call[1])
+        tool_format = compiled.tool_format
+        self._has_strings = tool_format is not None and tool_format.json_arguments
         self.recoveries: list[RecoveryKind] = []
         """The differences of the next call from the format, as far as they are known before it is parsed."""
         self.follows = False
@@ -110,6 +113,8 @@ class CallReader:
         tool_format = compiled.tool_format
         assert tool_format is not None
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
+        if self._has_strings:
+            self._string = OpenString(self._captured)
         if compiled.value:
             self._value = OpenValue(self._captured, (compiled.value, compiled.value_end))
         opening = self._section_opening + tool_format.padding if self.section else emitter.trimmed
@@ -161,6 +166,11 @@ class CallReader:
     def is_in_value(self) -> bool:
         """True if the call so far ends within a value, in formats with markup around values."""
         return bool(self._compiled.value) and self._value.examine()
+
+    @property
+    def is_in_string(self) -> bool:
+        """True if the call so far ends within a JSON string, in formats with JSON arguments."""
+        return self._has_strings and self._string.examine()
 
     def is_json(self, rest: str) -> bool:
         """Return True if the byte text of the call so far, and some text after it, is a JSON value."""

@@ -128,6 +128,12 @@ class ListScanner(MarkerScanner):
             return True
         return self.in_call(final)
 
+    def read_string_to(self, end: int) -> None:
+        """Read text of a call up to the end of a string with markers in it."""
+        if self.current == self._in_named_call:
+            self._arguments_end.find(end)
+        super().read_string_to(end)
+
     def begin_bare_calls(self, content: Field) -> None:
         self._content = content
         self.current = self._in_bare_calls
@@ -220,6 +226,14 @@ class ListScanner(MarkerScanner):
             return False
         marker = match[1] if match else ""
         self.emitter.emit_text_to(limit, closed=NO_EDGES)
+        if marker and marker not in self.compiled.marker_text.stops and self._object and calls.is_in_string:
+            string_end = self.find_string_end(limit + len(marker), final)
+            if string_end is None:
+                return False
+            if string_end:
+                self._object.find(string_end)
+                self.read_string_to(string_end)
+                return True
         calls.end(limit, broken=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
         return self._end_list(limit, marker, broken=True)
 
