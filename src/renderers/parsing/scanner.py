@@ -218,7 +218,8 @@ class MarkerScanner(Scanner):
             if deciding is not None and deciding[1] == compiled.value_end:
                 self.current = self._in_value
                 return True
-        if marker not in compiled.marker_text.stops and calls.is_in_string:
+        has_ended = marker == closer and calls.end_unless_in_string(position + len(marker))
+        if not has_ended and marker not in compiled.marker_text.stops and calls.is_in_string:
             string_end = self.find_string_end(position + len(marker), final)
             if string_end is None:
                 return False
@@ -226,7 +227,8 @@ class MarkerScanner(Scanner):
                 self.read_string_to(string_end)
                 return True
         if marker == closer:
-            calls.end(position + len(marker))
+            if not has_ended:
+                calls.end(position + len(marker))
             if calls.section:
                 self._begin_section()
             elif self.closing is compiled.call_ends.get(compiled.unmarked):
