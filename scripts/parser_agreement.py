@@ -24,7 +24,11 @@ _HEAD = """# Agreement with vLLM's parsers
 
 Written by `make parser-table`. Completions that vLLM's own tests of its tool and reasoning parsers use, with the
 reading of its parsers, are parsed by ours. Content and reasoning are compared without whitespace around them, calls
-by name and arguments, and numbers by value. A call that ours reports as broken counts as a call or as content.
+by name and arguments, and numbers by value. Of cases for a reasoning parser, the calls are not compared: the record
+does not state them. Arguments in a stream of vLLM that ends early are compared as far as they go.
+
+A call that ours reports as broken, or as one of a tool that the prompt does not have, is not to be executed. It counts
+as a call, as content or as no call, whichever vLLM has; the text of such a call is never lost in ours.
 """
 
 
@@ -73,12 +77,14 @@ def _column(outcome: Outcome) -> str:
     return "differ" if outcome.reason is None else "reason"
 
 
-def _reasons(outcomes: Iterable[Outcome]) -> list[str]:
+def _reasons(outcomes: Sequence[Outcome]) -> list[str]:
     counts = Counter(outcome.reason.text for outcome in outcomes if outcome.reason is not None)
     if not counts:
         return []
     rows = [f"| {text} | {count} |" for text, count in counts.most_common()]
-    return ["", "## Differences that we stand by", "", "| reason | cases |", "|---|--:|", *rows]
+    by_rule = sum(outcome.by_rule for outcome in outcomes)
+    note = f"{by_rule} of the cases agree by the rule for calls that are not to be executed, all others without it."
+    return ["", note, "", "## Differences that we stand by", "", "| reason | cases |", "|---|--:|", *rows]
 
 
 def _describe(outcome: Outcome) -> str:

@@ -15,7 +15,8 @@ from renderers.configs import CONFIG_CLASSES
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.family_renderers import RENDERER_REGISTRY
-from renderers.parsing.infer import infer_grammar, writes_calls
+from renderers.parsing.evidence import RoundTrip
+from renderers.parsing.infer import call_end_token, infer_grammar, writes_calls
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from renderers.programs.registry import PROGRAMS
 from tests.support.conversations import CONVERSATIONS, TOOLS
@@ -102,9 +103,18 @@ def test_a_template_agrees_with_the_record_of_its_family(template: FamilyTemplat
     renderer = renderer_for(template)
     assert is_multimodal(renderer) == bool(template.family.media)
     check_stops(template, renderer)
-    check_tool_format(template, renderer)
+    check_derived_grammar(template, renderer)
     check_switches(template, renderer)
 
+
+WITHOUT_END = ("command-r", "glm-4.5", "glm-4.6", "glm-5", "glm-5.1", "glm-5.2", "glm-5.3-flash", "kimi-k3")
+"""Families with templates that end a turn with nothing, or with the header of the next one."""
+OTHER_END = {"gpt-oss": "<|end|>"}
+"""The token that ends a turn of a history, if a completion ends with another one."""
+MISREAD = {"llamacpp__LFM2.5-8B-A1B": {"code in arguments"}}
+"""The classes of turns that are not parsed back, by template. This one does not escape backslashes in strings."""
+ABBREVIATED = "kimi-k3"
+"""The family with a description that has an abbreviation for its markers. Others refer to that of another family."""
 
 CALLS = [
     ("qwen3", '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'),
@@ -140,11 +150,12 @@ def check_stops(template: FamilyTemplate, renderer: ChatRenderer) -> None:
         assert renderer.resolution.stops_from == "record"
 
 
-def check_tool_format(template: FamilyTemplate, renderer: ChatRenderer) -> None:
-    """Check that the derived grammar has the format of the record with its markers, or that no calls are written."""
+def check_derived_grammar(template: FamilyTemplate, renderer: ChatRenderer) -> None:
+    """Check that the derived grammar agrees with everything that the record states about completions."""
+    family = template.family
     turns, tool_turns = (renderer._pipeline.turn_format(with_tools=with_tools) for with_tools in (False, True))
     derived = infer_grammar(turns if turns.headers("user") else tool_turns, tool_turns)
-    tool_format = TOOL_FORMATS.get(template.family.syntax or "")
+    tool_format = TOOL_FORMATS.get(family.syntax or "")
     if tool_format is None:
         assert derived.tools is None
     elif derived.tools is None:
@@ -152,6 +163,17 @@ def check_tool_format(template: FamilyTemplate, renderer: ChatRenderer) -> None:
     else:
         markers = tool_format.key, tool_format.section, tool_format.call
         assert (derived.tools, derived.section, derived.call) == markers
+    if derived.reasoning is not None and family.variants.reasoning is not None:
+        assert derived.reasoning.markers == family.variants.reasoning
+    refers = family.format.strip().startswith("as ") or family.key == ABBREVIATED
+    if derived.reasoning is not None and not refers:
+        assert all(marker in family.format for marker in derived.reasoning.markers)
+    ends = {turns.end_token, call_end_token(tool_turns, derived)} - {None, OTHER_END.get(family.key)}
+    assert ends or family.key in (*WITHOUT_END, *OTHER_END)
+    assert ends <= {*family.stop_tokens}
+    outcomes = {name: evidence.outcome for name, evidence in renderer.resolution.evidence.items()}
+    different = {name for name, outcome in outcomes.items() if outcome is RoundTrip.DIFFERENT}
+    assert different <= MISREAD.get(template.model, set())
 
 
 def check_switches(template: FamilyTemplate, renderer: ChatRenderer) -> None:

@@ -10,26 +10,19 @@ from transformers.utils.chat_parsing import parse_response
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
 from renderers.parsing.grammar import Grammar
-from renderers.parsing.response_template import read_response_template, write_response_template
+from renderers.parsing.response_template import (
+    _INEXPRESSIBLE,
+    _WRITERS,
+    read_response_template,
+    write_response_template,
+)
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of
 from tests.support.standin import byte_tokenizer
 
-WRITTEN = ("hermes", "qwen_xml", "seed_xml", "glm", "minimax", "kimi", "deepseek_v3", "deepseek_v31")
-COMPLETIONS = {
-    "hermes": '<tool_call>\n{"name": "search", "arguments": {"city": "Rome"}}\n</tool_call>',
-    "qwen_xml": "<tool_call>\n<function=search>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
-    "seed_xml": "<seed:tool_call><function=search><parameter=city>Rome</parameter></function></seed:tool_call>",
-    "glm": "<tool_call>search\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
-    "minimax": '<minimax:tool_call>\n<invoke name="search">\n<parameter name="city">Rome</parameter>\n</invoke>\n'
-    "</minimax:tool_call>",
-    "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>"
-    '{"city": "Rome"}<|tool_call_end|><|tool_calls_section_end|>',
-    "deepseek_v3": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n"
-    '{"city": "Rome"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
-    "deepseek_v31": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>search<｜tool▁sep｜>{"city": "Rome"}<｜tool▁call▁end｜>'
-    "<｜tool▁calls▁end｜>",
-}
+WRITTEN = tuple(_WRITERS)
+ROME = Call("search", {"city": "Rome"})
 
 
 def grammar_with_header(key: str) -> Grammar:
@@ -47,9 +40,26 @@ def grammar_with_header(key: str) -> Grammar:
 @pytest.mark.parametrize("key", WRITTEN)
 def test_transformers_reads_a_turn_with_a_written_record(key: str) -> None:
     record = write_response_template(grammar_with_header(key))
-    message: dict[str, Any] = parse_response(f"<think>\nHm.\n</think>\n\n{COMPLETIONS[key]}", record, prefix="")
+    turn = f"<think>\nHm.\n</think>\n\n{format_calls(key, [ROME])}"
+    message: dict[str, Any] = parse_response(turn, record, prefix="")
     assert message["reasoning_content"] == "Hm."
+    assert "content" not in message
     assert [call["function"] for call in message["tool_calls"]] == [{"name": "search", "arguments": {"city": "Rome"}}]
+
+
+@pytest.mark.parametrize("key", [key for key in WRITTEN if key != "gigachat"])
+def test_transformers_reads_several_calls_with_a_written_record(key: str) -> None:
+    record = write_response_template(grammar_with_header(key))
+    calls = [ROME, Call("look", {"x": "a b", "y": "c"})]
+    message: dict[str, Any] = parse_response(format_calls(key, calls), record, prefix="")
+    assert [call["function"] for call in message["tool_calls"]] == [
+        {"name": call.name, "arguments": call.arguments} for call in calls
+    ]
+
+
+def test_every_tool_format_has_a_record_or_a_reason() -> None:
+    assert {*_WRITERS, *_INEXPRESSIBLE} == {*TOOL_FORMATS}
+    assert _WRITERS.keys().isdisjoint(_INEXPRESSIBLE)
 
 
 @pytest.mark.parametrize("key", WRITTEN)

@@ -17,7 +17,7 @@ from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser
 from renderers.parsing.pieces import Pieces
 from renderers.parsing.schema import NO_SCHEMAS
-from renderers.parsing.tool_formats import TOOL_FORMATS, Payload
+from renderers.parsing.tool_formats import TOOL_FORMATS, Payload, TurnLayout
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import grammar_of, read, reader_of_bytes
 from tests.support.conversations import TOOLS
@@ -166,6 +166,34 @@ def test_a_value_that_is_not_closed_does_not_contain_the_next_call(key: str) -> 
     assert first[0] == "a"
     assert first[2] is MALFORMED
     assert second == ("b", {"x": "3"}, OK)
+
+
+WITH_JSON_STRINGS = [
+    key
+    for key, tool_format in TOOL_FORMATS.items()
+    if tool_format.json_arguments and tool_format.layout in (TurnLayout.MARKERS, TurnLayout.LISTS)
+]
+"""The formats with markers around JSON. A string in it can contain their markers."""
+WITH_CLOSING_MARKERS = [key for key in WITH_JSON_STRINGS if (TOOL_FORMATS[key].call or ("", ""))[1]]
+
+
+@pytest.mark.parametrize("marks", [False, True])
+@pytest.mark.parametrize("key", WITH_JSON_STRINGS)
+def test_markers_of_calls_within_a_json_string_are_text(key: str, marks: bool) -> None:
+    for marker in filter(None, markers_of_calls(key)):
+        for text in (marker, f'1{marker}2 "{marker}{marker}" \\', f'{{"a": 1}}{marker}', marker * 65):
+            calls = [Call("a", {"x": text, "y": [marker], marker: "é"}), Call("b", {"x": "3"})]
+            parsed = read_calls(key, format_calls(key, calls), tools_for(calls), marks=marks)
+            assert parsed == [(call.name, call.arguments, OK) for call in calls], text
+
+
+@pytest.mark.parametrize("key", WITH_CLOSING_MARKERS)
+def test_a_string_that_is_not_closed_does_not_contain_the_next_call(key: str) -> None:
+    first, second = Call("a", {"x": "1"}), Call("b", {"x": "3"})
+    text = format_calls(key, [first]).replace('"1"', '"1') + format_calls(key, [second])
+    broken, whole = read_calls(key, text, tools_for([first, second]), marks=True)
+    assert (broken[0], broken[2]) == ("a", INVALID)
+    assert whole == ("b", {"x": "3"}, OK)
 
 
 def hermes(body: str) -> str:

@@ -333,8 +333,17 @@ def completions(key: str) -> list[str]:
         "<|turn|>assistant<|turn|>",
         *(" " * count + text for count in (255, 256, 257) for text in ("", "<think>a", single, "a" + " " * count)),
         f"<think>a{' ' * 300}</think>{' ' * 300}a{' ' * 300}\n{single}{' ' * 300}",
+        *_with_markers_in_strings(key),
         *OWN[key],
     ]
+
+
+def _with_markers_in_strings(key: str) -> list[str]:
+    """Return calls with markers of the format in a string, and one with an open string before it."""
+    tool_format = TOOL_FORMATS[key]
+    marker = (tool_format.call or ("", ""))[1] or (tool_format.call or ("",))[0]
+    whole = format_calls(key, [Call("search", {"query": f'{marker}é "{marker}', "x": marker})])
+    return [whole, whole.replace('"', "", 1) + whole]
 
 
 Chunks = Iterable[Sequence[Any]]

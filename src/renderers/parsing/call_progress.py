@@ -116,6 +116,33 @@ class OpenValue:
         return self._is_open
 
 
+class OpenString:
+    """Know whether a call so far ends within a JSON string. Examines each piece once."""
+
+    __slots__ = ("_captured", "_escape", "_examined", "_is_open")
+
+    def __init__(self, captured: list[tuple[str, str]]) -> None:
+        """`captured` are the pieces of the call."""
+        self._captured, self._examined, self._escape, self._is_open = captured, 0, "", False
+
+    def examine(self) -> bool:
+        """Return True if the call ends within a string.
+
+        >>> pieces = [('{"a": "', ""), ("\\\\", "")]
+        >>> string = OpenString(pieces)
+        >>> string.examine(), pieces.append(('" b', "")), string.examine(), pieces.append(('"', "")), string.examine()
+        (True, None, True, None, False)
+        """
+        text = self._escape + "".join([part for part, _ in self._captured[self._examined :]])
+        self._examined, self._escape = len(self._captured), ""
+        if "\\" in text:
+            text = text.replace("\\\\", "").replace('\\"', "")
+            self._escape = "\\" if text.endswith("\\") else ""
+        if text.count('"') % 2:
+            self._is_open = not self._is_open
+        return self._is_open
+
+
 class CallProgress:
     """The name and the arguments of one call, from its pieces so far. The joined result is the same for any pieces."""
 

@@ -16,7 +16,7 @@ from renderers.core.completions import (
 )
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer
-from renderers.parsing.call_progress import CallProgress, OpenValue
+from renderers.parsing.call_progress import CallProgress, OpenString, OpenValue
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.grammar import SPACES
@@ -43,6 +43,8 @@ class CallReader:
     _opening: str
     _captured: list[tuple[str, str]]
     _value: OpenValue
+    _string: OpenString | None = None
+    """The strings of the call. None before a marker in the call was examined."""
     _progress: CallProgress | None = None
 
     def __init__(
@@ -59,6 +61,8 @@ class CallReader:
         self.section_text: list[tuple[str, str]] = []
         """The text of the open section beside its calls, as byte text and decoded."""
         self._needs_closing = compiled.grammar.call is None or bool(compiled.grammar.call[1])
+        tool_format = compiled.tool_format
+        self._has_strings = tool_format is not None and tool_format.json_arguments
         self.recoveries: list[RecoveryKind] = []
         """The differences of the next call from the format, as far as they are known before it is parsed."""
         self.follows = False
@@ -110,6 +114,7 @@ class CallReader:
         tool_format = compiled.tool_format
         assert tool_format is not None
         self._first_token, self._captured = buffer.token_at(start), [(prefix, "")]
+        self._string = None
         if compiled.value:
             self._value = OpenValue(self._captured, (compiled.value, compiled.value_end))
         opening = self._section_opening + tool_format.padding if self.section else emitter.trimmed
@@ -122,24 +127,35 @@ class CallReader:
         plain = None if compiled.has_json_list else compiled.plain_in_calls
         emitter.enter_field(_new(Field, (self._make_delta, _CALL, "", "", (), self._captured, plain)))
 
-    def end(self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0) -> None:
-        """Parse and emit the call that ends at a position, after its closing marker if it has one.
+    def end_unless_in_string(self, end: int) -> bool:
+        """Parse and emit the call that ends at a position, unless it ends within a JSON string. Return False then."""
+        if self._string is not None and self._string.examine():
+            return False
+        return self.end(end, in_string=False)
+
+    def end(
+        self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0, in_string: bool = True
+    ) -> bool:
+        """Parse and emit the call that ends at a position, after its closing marker if it has one. Return True.
 
         `broken` overrides the status of a call that does not end properly, except that a complete JSON object needs no
         closing marker, and neither do complete elements before another call or the end of a section. `span_end` is the
-        end of a marker that belongs to the call but is emitted as an event of its own.
+        end of a marker that belongs to the call but is emitted as an event of its own. With `in_string=False`, a broken
+        call that ends within a JSON string is not emitted, and False is returned.
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
         byte_text = "".join([part for part, _ in self._captured])
         payload = _new(Payload, (byte_text, marker_text.mark, marker_text.decode, self.schemas))
         call = self._read(payload)
+        if not in_string and call.status is not _OK and self.is_in_string:
+            return False
         if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
             several = self._read_several(payload)
             for call in several:
                 self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
             if several:
-                return
+                return True
         if broken is not None and call.status is _OK:
             # In place of elements a model can write an object.
             is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
@@ -156,11 +172,20 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
+        return True
 
     @property
     def is_in_value(self) -> bool:
         """True if the call so far ends within a value, in formats with markup around values."""
         return bool(self._compiled.value) and self._value.examine()
+
+    @property
+    def is_in_string(self) -> bool:
+        """True if the call so far ends within a JSON string, in formats with JSON arguments."""
+        if not self._has_strings:
+            return False
+        self._string = self._string or OpenString(self._captured)
+        return self._string.examine()
 
     def is_json(self, rest: str) -> bool:
         """Return True if the byte text of the call so far, and some text after it, is a JSON value."""

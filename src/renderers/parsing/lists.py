@@ -53,6 +53,9 @@ def _padding_of(markers: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join([*map(re.escape, markers), _BETWEEN_CALLS])})*")
 
 
+_marker_set = functools.lru_cache(maxsize=64)(MarkerSet.of)
+
+
 class ListScanner(MarkerScanner):
     """Scan a turn in which the text between two markers can hold several calls, or calls can have no markers."""
 
@@ -67,6 +70,8 @@ class ListScanner(MarkerScanner):
     """The differences of all calls of a list from the format."""
     _object: ObjectCursor | None = None
     """The object of a call in a JSON list. None if it has ended."""
+    _reads_after_markers = True
+    """True if calls that are not JSON can follow a marker within content."""
     _arguments_end: ArgumentsEnd
     """The end of a call with a name before its arguments."""
 
@@ -127,6 +132,12 @@ class ListScanner(MarkerScanner):
             self.skip_unknown_token(unknown)
             return True
         return self.in_call(final)
+
+    def read_string_to(self, end: int) -> None:
+        """Read text of a call up to the end of a string with markers in it."""
+        if self.current == self._in_named_call:
+            self._arguments_end.find(end)
+        super().read_string_to(end)
 
     def begin_bare_calls(self, content: Field) -> None:
         self._content = content
@@ -220,6 +231,14 @@ class ListScanner(MarkerScanner):
             return False
         marker = match[1] if match else ""
         self.emitter.emit_text_to(limit, closed=NO_EDGES)
+        if marker and marker not in self.compiled.marker_text.stops and self._object and calls.is_in_string:
+            string_end = self.find_string_end(limit + len(marker), final)
+            if string_end is None:
+                return False
+            if string_end:
+                self._object.find(string_end)
+                self.read_string_to(string_end)
+                return True
         calls.end(limit, broken=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
         return self._end_list(limit, marker, broken=True)
 
@@ -271,13 +290,15 @@ class ListScanner(MarkerScanner):
         The text from the name on is deferred until the end of the turn.
         """
         buffer, compiled = self.buffer, self.compiled
-        if final and buffer.find(_NAME_KEYS, position) is None:
-            # No call can follow.
-            self.finds_unmarked_calls = False
-            return True
         text = buffer.byte_text[position : position + LONGEST_TAG]
         # A marker before the call is not text.
         call = text.removeprefix(tag).lstrip(SPACES) if tag in compiled.inner else text
+        if tag in compiled.inner and call and call[0] not in "{[`" and self._reads_after_markers:
+            return self._begin_calls_after_marker(position, final)
+        if final and not (buffer.find(_NAME_KEYS, position) or buffer.find(_marker_set(*compiled.inner), position)):
+            # No call can follow.
+            self.finds_unmarked_calls = False
+            return True
         start = _CALL_START.match(call)
         if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(call):
             self.emitter.emit_text_to(position, closed=None)
@@ -298,6 +319,27 @@ class ListScanner(MarkerScanner):
         self.emitter.emit_text_to(position, closed=compiled.grammar.content_before_calls)
         self._read_calls(listed, end, cut_off=None)
         self.begin_content(compiled.fields.content)
+        return True
+
+    def _begin_calls_after_marker(self, position: int, final: bool) -> bool:
+        """Read calls after a marker within content, if these are all of the turn from there on."""
+        buffer, compiled = self.buffer, self.compiled
+        stop = buffer.find(compiled.stop_markers)
+        if stop is None and not final:
+            self.emitter.emit_text_to(position, closed=None)
+            buffer.defer(compiled.stop_markers)
+            return False
+        end = stop[0] if stop else len(buffer.byte_text)
+        listed = self._find(position, end)
+        if listed is None:
+            # Looking for calls after more markers could take quadratic time.
+            self._reads_after_markers = False
+            return True
+        self.emitter.emit_text_to(position, closed=compiled.grammar.content_before_calls)
+        self._read_calls(listed, end, cut_off=None if stop else ToolCallParseStatus.UNCLOSED_BLOCK)
+        if listed.broken and not stop:
+            return False
+        self.begin_later_content(compiled.fields.after_calls)
         return True
 
     def _is_tool(self, quoted: str) -> bool:

@@ -6,6 +6,7 @@ regular expression that opens and closes it, and the parser of its content.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -44,11 +45,13 @@ def write_response_template(grammar: Grammar) -> dict[str, Any]:
     if grammar.tools is not None:
         write = _WRITERS.get(grammar.tools)
         if write is None or grammar.call is None:
+            reason = _INEXPRESSIBLE.get(grammar.tools, "it needs markers around its calls")
             written = ", ".join(_WRITERS)
             raise ValueError(
-                f"the tool-call format {grammar.tools!r} cannot be written as response_template. Supported: {written}."
+                f"the tool-call format {grammar.tools!r} cannot be written as response_template: {reason}. "
+                f"Supported: {written}."
             )
-        fields["tool_calls"] = {"repeats": True, **write(grammar.call)}
+        fields["tool_calls"] = _with_section(write(grammar.call), grammar.section)
     return {
         "version": VERSION,
         "defaults": {"role": "assistant"},
@@ -128,9 +131,12 @@ def _read_calls(field: Mapping[str, Any]) -> tuple[str, MarkerPair | None]:
     text = _ESCAPED.sub(r"\1", "".join(map(str, parts)))
     key = next((key for key, signature in _SIGNATURES.items() if all(part in text for part in signature)), None)
     literals = _literals(field)
+    if field.get("transform_each") and key not in _LISTS:
+        return "jamba", literals or (_first(field.get("open")), "")
     if key is not None:
         own = TOOL_FORMATS[key].call
-        return key, literals if literals and TOOL_FORMATS[key].section is None else own
+        is_own = own is not None and literals == tuple(marker.strip() for marker in own)
+        return key, literals if literals and not is_own and TOOL_FORMATS[key].section is None else own
     if field.get("content") == "json" and literals and not arguments:
         return "hermes", literals
     raise ValueError("response_template has calls in a format that is not read. Pass tool_parser= with its name.")
@@ -139,13 +145,30 @@ def _read_calls(field: Mapping[str, Any]) -> tuple[str, MarkerPair | None]:
 _SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "seed_xml": ("<seed:tool_call>", "<function="),
     "qwen_xml": ("<function=", "<parameter="),
+    "functionary": ("<function=",),
+    "hy3": ("<tool_sep:opensource>",),
+    "hy3_plain": ("<tool_sep>",),
     "glm": ("<arg_key>", "<arg_value>"),
+    "step3": ("<steptml:invoke name=",),
+    "dots": ("<dots_function_call>",),
+    "minicpm": ("<function name=", "<param name="),
     "minimax": ("<invoke name=", "<parameter name="),
     "kimi": ("<|tool_call_argument_begin|>",),
     "deepseek_v3": ("<｜tool▁sep｜>", "```json"),
     "deepseek_v31": ("<｜tool▁sep｜>",),
+    "gemma": ("<|tool_call>call:",),
+    "functiongemma": ("<start_function_call>call:",),
+    "mistral": ("[TOOL_CALLS]", "[ARGS]"),
+    "mistral_list": ("[TOOL_CALLS]",),
+    "command": ("<|START_ACTION|>",),
+    "command_r": ("Action:\n```json",),
+    "granite": ("<|tool_call|>",),
+    "phi4_mini": ("functools",),
+    "gigachat": ("<|function_call|>",),
 }
 """The texts in the patterns of a field by which a tool format is recognised, the most specific first."""
+_LISTS = frozenset({"mistral_list", "command", "command_r", "granite", "phi4_mini"})
+"""The formats with JSON lists that have markers of their own. All other lists are those of `jamba`."""
 
 
 def _called(name: str, arguments: str) -> dict[str, Any]:
@@ -173,9 +196,73 @@ def _tagged(name: str, closing: str, tag: str) -> dict[str, Any]:
     }
 
 
+def _with_section(field: dict[str, Any], section: MarkerPair | None) -> dict[str, Any]:
+    """Return the field of calls, with the markers around all calls as optional parts of its patterns."""
+    field = field if field.get("transform_each") else {"repeats": True, **field}
+    if section is None or "open_pattern" not in field:
+        return field
+    opening, closing = map(re.escape, section)
+    return field | {
+        "open_pattern": f"(?:{opening}{_SPACES})?{_SPACES}{field['open_pattern']}",
+        "close_pattern": f"{field['close_pattern']}(?:{_SPACES}{closing})?",
+    }
+
+
+def _between(call: MarkerPair) -> dict[str, Any]:
+    """Return the markers of a field. Without a closing marker, it goes on to the end of the turn."""
+    return {"open": call[0], "close": call[1]} if call[1] else {"open": call[0]}
+
+
 def _hermes(call: MarkerPair) -> dict[str, Any]:
     transform = _called("{content.name}", "{content.arguments}")
-    return {"open": call[0], "close": call[1], "content": "json", "transform": transform}
+    return {**_between(call), "content": "json", "transform": transform}
+
+
+def _json_list(call: MarkerPair, *, name: str = "name", arguments: str = "arguments") -> dict[str, Any]:
+    transform = _called(f"{{{name}}}", f"{{{arguments}}}")
+    return {**_between(call), "content": "json", "transform": transform, "transform_each": True}
+
+
+_command_list = functools.partial(_json_list, name="tool_name", arguments="parameters")
+
+
+def _mistral(call: MarkerPair) -> dict[str, Any]:
+    opening = re.escape(call[0])
+    name = rf"{opening}(?P<name>[^\[{{]+)(?:\[CALL_ID\][^\[{{]*)?(?:\[ARGS\])?{_SPACES}(?=\{{)"
+    # The next call ends a call, which otherwise goes on to the end of the turn.
+    return {**_json_after(name, ""), "close_pattern": f"(?={opening})"}
+
+
+def _functionary(call: MarkerPair) -> dict[str, Any]:
+    return _json_after(rf"{re.escape(call[0])}(?P<name>[^>\n]+)>", call[1])
+
+
+def _gemma(call: MarkerPair, *, quote: str) -> dict[str, Any]:
+    field = _json_after(rf"{re.escape(call[0])}call:(?P<name>[^{{]+)(?=\{{)", call[1])
+    return field | {"content_args": {"unquoted_keys": True, "string_delims": [[quote, quote]]}}
+
+
+def _hy3(call: MarkerPair, *, suffix: str) -> dict[str, Any]:
+    opening, closing = map(re.escape, call)
+    key, value = (rf"<{tag}{suffix}>(?P<{group}>.*?)</{tag}{suffix}>" for tag, group in _HY3_TAGS)
+    return _tagged(rf"{opening}{_SPACES}(?P<name>[^<\s]+)<tool_sep{suffix}>", closing, rf"{key}\s*{value}")
+
+
+_HY3_TAGS = ("arg_key", "key"), ("arg_value", "value")
+
+
+def _named_elements(call: MarkerPair, *, prefix: str = "", element: str = "parameter") -> dict[str, Any]:
+    """Return the field of calls with an element that has the name, and elements with the values in it."""
+    opening, closing = map(re.escape, call)
+    tag = rf'<{prefix}{element} name="(?P<key>[^"]+)">(?P<value>.*?)</{prefix}{element}>'
+    type_before = rf"(?:function{re.escape('<｜tool_sep｜>')})?" if prefix else ""
+    name = rf'{opening}{type_before}{_SPACES}<{prefix}invoke name="(?P<name>[^"]+)">'
+    return _tagged(name, rf"</{prefix}invoke>{_SPACES}{closing}", tag)
+
+
+def _minicpm(call: MarkerPair) -> dict[str, Any]:
+    tag = r'<param name="(?P<key>[^"]+)">(?:<!\[CDATA\[)?(?P<value>.*?)(?:\]\]>)?</param>'
+    return _tagged(rf'{re.escape(call[0])}(?P<name>[^"]+)">', re.escape(call[1]), tag)
 
 
 def _qwen_xml(call: MarkerPair) -> dict[str, Any]:
@@ -221,5 +308,35 @@ _WRITERS: Mapping[str, Callable[[MarkerPair], dict[str, Any]]] = {
     "kimi": _kimi,
     "deepseek_v3": _deepseek_v3,
     "deepseek_v31": _deepseek_v31,
+    "hy3": functools.partial(_hy3, suffix=":opensource"),
+    "hy3_plain": functools.partial(_hy3, suffix=""),
+    "step3": functools.partial(_named_elements, prefix="steptml:"),
+    "dots": _named_elements,
+    "minicpm": _minicpm,
+    "gemma": functools.partial(_gemma, quote='<|"|>'),
+    "functiongemma": functools.partial(_gemma, quote="<escape>"),
+    "functionary": _functionary,
+    "gigachat": _hermes,
+    "mistral": _mistral,
+    "mistral_list": _json_list,
+    "jamba": _json_list,
+    "granite": _json_list,
+    "phi4_mini": _json_list,
+    "command": _command_list,
+    "command_r": _command_list,
 }
 """The functions that write the field of calls of a tool format."""
+
+_FLAGS = "a record has one parser for all values, and an attribute of each value determines its type"
+_PYTHON = "a record has no parser for the syntax of Python"
+_MESSAGES = "a turn has several messages, and a record has one pattern for each field"
+_BARE = "calls have no marker that opens them"
+_INEXPRESSIBLE: Mapping[str, str] = {
+    **dict.fromkeys(("deepseek_v32", "deepseek_v4", "deepseek_v41", "kimi_k3"), _FLAGS),
+    **dict.fromkeys(("lfm2", "olmo", "pythonic"), _PYTHON),
+    **dict.fromkeys(("harmony", "inkling", "atem", "solar"), _MESSAGES),
+    **dict.fromkeys(("llama", "xlam"), _BARE),
+    "apertus": "the name of the tool is a key, and a record cannot return a key",
+    "minimax_m3": "values are nested elements, and a record has a parser for one level of elements",
+}
+"""The reasons why a tool format has no record."""

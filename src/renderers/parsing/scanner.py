@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
@@ -14,11 +16,16 @@ from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.tool_formats.base import Payload
 from renderers.parsing.tool_formats.tags import TAG_TEXT
+from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
+MOST_MARKERS_IN_STRING = 64
+"""The largest number of further markers of calls in a string. A stream is not searched again more often."""
+_REST_OF_STRING = lazy_pattern(r'([^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+([,:}\]])?', re.DOTALL)
+"""The rest of a JSON string, and the punctuation after it."""
 
 
 class MarkerScanner(Scanner):
@@ -211,8 +218,17 @@ class MarkerScanner(Scanner):
             if deciding is not None and deciding[1] == compiled.value_end:
                 self.current = self._in_value
                 return True
+        has_ended = marker == closer and calls.end_unless_in_string(position + len(marker))
+        if not has_ended and marker not in compiled.marker_text.stops and calls.is_in_string:
+            string_end = self.find_string_end(position + len(marker), final)
+            if string_end is None:
+                return False
+            if string_end:
+                self.read_string_to(string_end)
+                return True
         if marker == closer:
-            calls.end(position + len(marker))
+            if not has_ended:
+                calls.end(position + len(marker))
             if calls.section:
                 self._begin_section()
             elif self.closing is compiled.call_ends.get(compiled.unmarked):
@@ -231,6 +247,32 @@ class MarkerScanner(Scanner):
             calls.end(position)
             self.begin_later_content(compiled.fields.after_calls)
         return True
+
+    def find_string_end(self, start: int, final: bool) -> int | None:
+        """Return the end of the JSON string that a marker of calls before `start` is in, if the marker is text of it.
+
+        It is 0 if the marker ends the call: no quote follows in the turn, or one without a comma, a colon or a closing
+        bracket after it, or more markers before the quote than a string has. None if more text decides.
+        """
+        buffer, markers = self.buffer, self.closing[1]
+        stop = buffer.find(self.compiled.stop_markers, start)
+        limit = stop[0] if stop else len(buffer.byte_text)
+        string = _REST_OF_STRING.match(buffer.byte_text, start, limit)
+        end = string.end(1) if string else limit
+        if sum(buffer.byte_text.count(marker, start, end) for marker in markers.markers) > MOST_MARKERS_IN_STRING:
+            return 0
+        if string is not None and string[2]:
+            return end
+        if final or stop is not None or (string is not None and string.end() < limit):
+            return 0
+        buffer.defer(markers)
+        return None
+
+    def read_string_to(self, end: int) -> None:
+        """Read text of a call up to the end of a string with markers in it."""
+        while (unknown := self.buffer.byte_text.find(UNKNOWN, self.buffer.position, end)) >= 0:
+            self.skip_unknown_token(unknown)
+        self.emitter.emit_text_to(end, closed=None, flush=True)
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
         """Begin a call without markers, if its first tag names a tool of the prompt. Otherwise the tag is content."""
