@@ -9,22 +9,29 @@ modules. A peer that fails or gives other ids than ours is left out.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 from benchmarks.chats import short_chat
-from benchmarks.models import Model, main_models
+from benchmarks.models import Model, main_models, more_models
 from benchmarks.options import Options
 from benchmarks.peers import MEMORY
 from benchmarks.race import FIRST, OLD, OURS, ROOT, Entry, Spread, WorkerError, environment_of, number
 from benchmarks.report import ANY, OtherRow, Section, SummaryRow, Table
 from benchmarks.workloads import Items
+from renderers import load_tokenizer
+from renderers.tokenizer.compiled.compile import compile_vocabulary
+from renderers.tokenizer.storage.store import save_or_raise
+from renderers.tokenizer.vocab import writer_of
 
 LOAD = {
     OURS: "from renderers import create_renderer, load_tokenizer",
@@ -96,9 +103,29 @@ def measure(options: Options) -> Section:
         Table(title=title, header=header, rows=rows),
         _ratio_table(summary),
         Table(title="CPU time of imports", header=["import", "ms"], rows=imports),
+        _vocabulary_table([*main_models(), *more_models()]),
     ]
     others = [OtherRow(f"{name}, ms", ANY, time) for name, time in imports]
     return Section(title="Cold processes", text=TEXT, tables=tables, summary=summary, others=others)
+
+
+def _vocabulary_table(models: Sequence[Model]) -> Table:
+    """Compile vocabularies, and write their files."""
+    rows = []
+    for model in models:
+        vocab = load_tokenizer(str(model.folder)).vocab
+        start = time.process_time()
+        compiled = compile_vocabulary(vocab.backend, isolated=vocab.isolated_texts)
+        seconds = time.process_time() - start
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RENDERERS_CACHE=folder):
+            content = writer_of(vocab, save_or_raise)(compiled).read_bytes()
+        start = time.process_time()
+        zlib.crc32(content)
+        checksum = 1e3 * (time.process_time() - start)
+        sizes = [number(len(data) / 1e6) for data in (compiled, content)]
+        rows.append([model.label, number(seconds), *sizes, number(checksum)])
+    header = ["model", "compiled in, CPU seconds", "compiled, MB", "file, MB", "checksum of the file, ms"]
+    return Table(title="Compiled vocabularies", header=header, rows=rows)
 
 
 def _ratio_table(summary: Sequence[SummaryRow]) -> Table:

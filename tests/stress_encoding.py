@@ -3,10 +3,10 @@
     python -m tests.stress_encoding --cases 5000000
 
 Texts are random mixtures of tokens of the vocabulary, added tokens and parts of them, hand-written edge cases, source
-code, runs of one character, and characters of all planes of Unicode. Every text goes to the engine in C, and one in 64
-to its twin in Python. One in eight is also cut into messages and rendered, with each value of `bpe_engine` in turn: the
-ids must be those of `tokenizers` for the whole text, and each token must belong to the message of its first character,
-by the offsets of `tokenizers`.
+code, runs of one character, marks that are composed or put in order, and characters of all planes of Unicode. Every
+text goes to the engine in C, and one in 256 to its twin in Python. One in 32 is also cut into messages and rendered,
+with each value of `bpe_engine` in turn: the ids must be those of `tokenizers` for the whole text, and each token must
+belong to the message of its first character, by the offsets of `tokenizers`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from renderers.core.native import native
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.compiled.block import UnfitVocabularyError
 from renderers.tokenizer.compiled.twin import encode_in_python
-from renderers.tokenizer.encoding.piece_cache import unpack_ids
+from renderers.tokenizer.encoding.piece_cache import pack_ids
+from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.native import NativeEngine
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
@@ -47,14 +48,54 @@ from tests.support.stress_report import run_long_form
 
 __all__ = ["problem_of", "run", "stress"]
 
-BATCH = 500
-RENDERED = 8
+BATCH = 1_000
+POOL = 1_000
+"""The number of random parts that the texts of a batch are made of. Joining parts is cheaper than making them."""
+RENDERED = 32
 """One of this many texts is also rendered."""
-TWIN = 64
+TWIN = 256
 """One of this many texts is also encoded in Python."""
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 ROLES = ("user", "assistant")
 PLANES = ((0x20, 0x7F), (0x80, 0x24F), (0x250, 0x2FFF), (0x3000, 0x9FFF), (0xA000, 0xD7FF), (0xE000, 0xFFFF))
+MARKED = (
+    *(
+        "e",
+        "é",
+        "ȩ",
+        "a",
+        "q",
+        "क",
+        "न",
+        "ड",
+        "ค",
+        "ن",
+        "ש",
+        "\u1100",
+        "\u1161",
+        "\u11a8",
+        "\uac00",
+        "\u09c7",
+        "\u09be",
+        "=",
+    ),
+    *(
+        "\u0301",
+        "\u0302",
+        "\u0323",
+        "\u0327",
+        "\u0338",
+        "\u0344",
+        "\u093c",
+        "\u094d",
+        "\u0e39",
+        "\u0e48",
+        "\u0651",
+        "\u064e",
+    ),
+    *("\u05c1", "\u05bc", "\u3099", "\u0958", "\u212b", "\U0001d15f", "\U000110ba", "\u200d", "\ufe0f"),
+)
+"""Characters that NFC composes, decomposes or puts in order, and others that go with them."""
 ASTRAL = ((0x10000, 0x1FAFF), (0x1F300, 0x1FAFF), (0x20000, 0x2FFFF), (0xE0000, 0x10FFFF))
 
 
@@ -93,12 +134,13 @@ def _parts() -> list[str]:
     return list(nasty_texts(code_files=20, random_texts=100))
 
 
-def _random_text(chance: random.Random, words: Sequence[str], added: Sequence[str]) -> str:
-    return "".join(_random_part(chance, words, added) for _ in range(chance.randrange(1, 14)))
+def _random_texts(chance: random.Random, count: int, words: Sequence[str], added: Sequence[str]) -> list[str]:
+    parts = [_random_part(chance, words, added) for _ in range(POOL)]
+    return ["".join(chance.choices(parts, k=int(14 * chance.random()) + 1)) for _ in range(count)]
 
 
 def _random_part(chance: random.Random, words: Sequence[str], added: Sequence[str]) -> str:
-    kind = chance.randrange(10)
+    kind = chance.randrange(11)
     if kind < 4 and words:
         return chance.choice((" ", "", "\n", "", "'", "  "))[: chance.randrange(3)] + chance.choice(words)
     if kind < 6:
@@ -110,7 +152,9 @@ def _random_part(chance: random.Random, words: Sequence[str], added: Sequence[st
         return token[chance.randrange(2) : len(token) - chance.randrange(2)]
     if kind == 7:
         return chance.choice(" \n\t\r0a.-='é中🙂\u0301") * chance.randrange(1, 40)
-    low, high = chance.choice(PLANES if kind == 8 else ASTRAL)
+    if kind == 8:
+        return "".join(chance.choices(MARKED, k=chance.randrange(1, 6)))
+    low, high = chance.choice(PLANES if kind == 9 else ASTRAL)
     return "".join(chr(chance.randrange(low, high + 1)) for _ in range(chance.randrange(1, 6)))
 
 
@@ -130,7 +174,7 @@ def run(task: Task) -> Counter[str]:
     words = [text for text in backend.decode_batch(ids) if "\ufffd" not in text]
     added = sorted(subject.vocab.added_tokens)
     for start in range(0, cases, BATCH):
-        texts = [_random_text(chance, words, added) for _ in range(min(BATCH, cases - start))]
+        texts = _random_texts(chance, min(BATCH, cases - start), words, added)
         counts["texts"] += len(texts)
         wrong = _encode(subject, texts, counts) + _render(subject, texts[::RENDERED], chance, counts)
         counts.update(f"WRONG: {name}, seed {seed}: {problem}" for problem in wrong)
@@ -143,11 +187,12 @@ def _encode(subject: Subject, texts: Sequence[str], counts: Counter[str]) -> lis
     texts = [text for text in texts if subject.never is None or subject.never.search(text) is None]
     encoded = subject.engine.encode(texts)
     taken = [text for text, ids in zip(texts, encoded, strict=True) if ids is not None]
-    found = [list(unpack_ids(ids)) for ids in encoded if ids is not None]
-    due = [each.ids for each in subject.vocab.backend.encode_batch_fast(taken, add_special_tokens=False)]
+    found = [ids for ids in encoded if ids is not None]
+    due = encode_batch(subject.vocab.backend, taken)
     counts["to tokenizers"] += len(texts) - len(taken)
-    counts["tokens"] += sum(map(len, found))
-    wrong = [f"native: {text!a}" for text, own, other in zip(taken, found, due, strict=True) if own != other]
+    counts["tokens"] += sum(map(len, due))
+    both = zip(taken, found, map(pack_ids, due), strict=True)
+    wrong = [f"native: {text!a}" for text, own, other in both if own != other]
     return wrong + _twin_differs(subject, taken[::TWIN])
 
 

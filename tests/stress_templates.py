@@ -3,8 +3,9 @@
     python -m tests.stress_templates --cases 2000000
 
 Conversations have random roles, texts, reasoning, calls, results, tools and switches, and some break the rules of all
-formats. Every word of a field has a unique number, so that a word in the output identifies its field. A template may
-refuse a conversation, and so does Jinja then.
+formats. Each is run twice, with and without a generation prompt, and with other switches. Every word of a field has a
+unique number, so that a word in the output identifies its field. A template may refuse a conversation, and so does
+Jinja then.
 """
 
 from __future__ import annotations
@@ -176,9 +177,11 @@ def run(task: Task) -> Counter[str]:
     subject, chance = _subject(path), random.Random(f"{Path(path).name} {seed}")
     counts: Counter[str] = Counter()
     started = time.process_time()
+    messages, tools = [], None
     for number in range(count):
-        messages, tools = mark([random_messages(chance), chance.choice((*TOOL_SETS, [PLAIN_TOOL]))])
-        arguments = {**REQUIRED, **chance.choice(subject.switches), "add_generation_prompt": bool(chance.randrange(2))}
+        if number % 2 == 0:
+            messages, tools = mark([random_messages(chance), chance.choice((*TOOL_SETS, [PLAIN_TOOL]))])
+        arguments = {**REQUIRED, **chance.choice(subject.switches), "add_generation_prompt": bool(number % 2)}
         outcome, problem = _outcome(subject.template, messages, tools=tools, **arguments)
         counts[outcome] += 1
         if problem is not None:

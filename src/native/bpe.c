@@ -5,7 +5,7 @@
 #include "bpe.h"
 
 #define HEADER 16
-#define FORMAT 2
+#define FORMAT 4
 
 int fail_damaged(void)
 {
@@ -71,6 +71,7 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary)
         .pages = sections[PAGES],
         .pages_size = sizes[PAGES],
         .class_flags = sections[CLASS_FLAGS],
+        .orders = sections[ORDERS],
         .classes = sizes[CLASS_FLAGS],
         .stages = (const uint32_t *)sections[STAGES],
         .stage_count = sizes[STAGES] / 8,
@@ -82,7 +83,7 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary)
         (vocabulary->byte_ranks != NULL && sizes[BYTE_RANKS] < 65536 * 4))
         return fail_damaged();
     if (vocabulary->stage_count > 0) {
-        if (sizes[INDEX] < 0x1100 * 2)
+        if (sizes[INDEX] < 0x1100 * 2 || sizes[ORDERS] < vocabulary->classes)
             return fail_damaged();
         size_t page = (size_t)vocabulary->index[0] << 8;
         if (page + 256 > vocabulary->pages_size)
@@ -92,9 +93,27 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary)
     return 0;
 }
 
-/* Return 0 if a character of a text has one of some flags. */
-static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t size, uint8_t refused)
+/* Return 1 if NFC keeps a character that has an order, or that it can compose with the character before. */
+static int keeps_place(const Vocabulary *vocabulary, const uint8_t *text, size_t at, uint32_t class)
 {
+    if (at == 0)
+        return 1;
+    size_t before = at - 1;
+    while (before > 0 && (text[before] & 0xC0) == 0x80)
+        before--;
+    uint32_t other = class_of(vocabulary, read_character(text + before, at - before));
+    if (other >= vocabulary->classes)
+        return 0;
+    uint8_t order = vocabulary->orders[other];
+    if (vocabulary->class_flags[class] & SECOND && (vocabulary->class_flags[other] & FIRST || order != 0))
+        return 0;
+    return vocabulary->orders[class] == 0 || order <= vocabulary->orders[class];
+}
+
+/* Return 0 if the properties of a character are not known, or if the text is not normalized and NFC may change it. */
+static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t size, int normalized)
+{
+    const uint8_t refused = normalized ? UNKNOWN_CLASS : UNKNOWN_CLASS | CHANGES, placed = normalized ? 0 : SECOND | MARK;
     if (vocabulary->stage_count == 0)
         return 1;
     for (size_t at = 0; at < size;) {
@@ -106,7 +125,10 @@ static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t si
         size_t step = character_size(text[at]);
         if (step > 1) {
             uint32_t class = class_of(vocabulary, read_character(text + at, step));
-            if (class >= vocabulary->classes || vocabulary->class_flags[class] & refused)
+            if (class >= vocabulary->classes)
+                return 0;
+            uint8_t flags = vocabulary->class_flags[class];
+            if (flags & refused || (flags & placed && !keeps_place(vocabulary, text, at, class)))
                 return 0;
         }
         at += step;
@@ -114,30 +136,38 @@ static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t si
     return 1;
 }
 
-/* Encode a text with U+2581 instead of spaces. */
+static int is_space(const uint8_t *text, const uint8_t *end)
+{
+    return end - text >= 3 && text[0] == 0xE2 && text[1] == 0x96 && text[2] == 0x81;
+}
+
+/* Encode a text with spaces instead of U+2581. */
 static int encode_spaced(Encoder *encoder, const uint8_t *text, size_t size)
 {
-    size_t spaces = 0, length = 0;
-    for (size_t at = 0; at < size; at++)
-        spaces += text[at] == ' ';
-    uint8_t *written = PyMem_Malloc(size + 2 * spaces + 1);
+    const uint8_t *end = text + size, *at = text;
+    while ((at = memchr(at, 0xE2, (size_t)(end - at))) != NULL && !is_space(at, end))
+        at++;
+    if (at == NULL)
+        return encode_text(encoder, text, size);
+    uint8_t *written = PyMem_Malloc(size);
     if (written == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    for (size_t at = 0; at < size; at++)
-        if (text[at] == ' ') {
-            memcpy(written + length, "\xE2\x96\x81", 3);
-            length += 3;
+    size_t length = 0;
+    for (at = text; at < end; at++)
+        if (is_space(at, end)) {
+            written[length++] = ' ';
+            at += 2;
         } else
-            written[length++] = text[at];
+            written[length++] = *at;
     int failed = encode_text(encoder, written, length);
     PyMem_Free(written);
     return failed;
 }
 
 /* Encode a str. Return 1 if it is left out because of its characters, -1 with an exception. */
-static int encode_str(Encoder *encoder, PyObject *text, uint8_t refused)
+static int encode_str(Encoder *encoder, PyObject *text, int normalized)
 {
     /* A copy. The other function would keep the bytes as long as the str, which caches keep for long. */
     PyObject *encoded = PyUnicode_AsUTF8String(text);
@@ -147,7 +177,7 @@ static int encode_str(Encoder *encoder, PyObject *text, uint8_t refused)
     size_t size = (size_t)PyBytes_Size(encoded);
     int status;
     /* Merges take up to 24 bytes for each byte, and numbers of places 32 bits. */
-    if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, refused))
+    if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, normalized))
         status = 1;
     else if (encoder->vocabulary->flags & WRITES_SPACES)
         status = encode_spaced(encoder, bytes, size);
@@ -158,14 +188,14 @@ static int encode_str(Encoder *encoder, PyObject *text, uint8_t refused)
 }
 
 /* Return the ids of a str as bytes, None if it is left out. */
-static PyObject *ids_of_str(Encoder *encoder, PyObject *text, uint8_t refused)
+static PyObject *ids_of_str(Encoder *encoder, PyObject *text, int normalized)
 {
     if (!PyUnicode_Check(text)) {
         PyErr_SetString(PyExc_TypeError, "a text to encode must be a str");
         return NULL;
     }
     encoder->count = 0;
-    int status = encode_str(encoder, text, refused);
+    int status = encode_str(encoder, text, normalized);
     if (status < 0)
         return NULL;
     if (status > 0)
@@ -173,12 +203,12 @@ static PyObject *ids_of_str(Encoder *encoder, PyObject *text, uint8_t refused)
     return PyBytes_FromStringAndSize((const char *)encoder->ids, (Py_ssize_t)(encoder->count * sizeof(uint32_t)));
 }
 
-static PyObject *encode_all(Encoder *encoder, PyObject *texts, uint8_t refused)
+static PyObject *encode_all(Encoder *encoder, PyObject *texts, int normalized)
 {
     Py_ssize_t count = PyList_Size(texts);
     PyObject *result = PyList_New(count);
     for (Py_ssize_t at = 0; at < count && result != NULL; at++) {
-        PyObject *ids = ids_of_str(encoder, PyList_GetItem(texts, at), refused);
+        PyObject *ids = ids_of_str(encoder, PyList_GetItem(texts, at), normalized);
         if (ids == NULL || PyList_SetItem(result, at, ids) < 0)
             Py_CLEAR(result);
     }
@@ -210,11 +240,29 @@ PyObject *native_encode_bpe(PyObject *module, PyObject *args)
     Encoder encoder = {.vocabulary = &vocabulary};
     if (open_vocabulary(&block, &vocabulary) == 0) {
         set_cache(&encoder, &cache);
-        result = encode_all(&encoder, texts, normalized ? UNKNOWN_CLASS : UNKNOWN_CLASS | CHANGES);
+        result = encode_all(&encoder, texts, normalized);
     }
     PyMem_Free(encoder.ids);
     PyMem_Free(encoder.scratch);
     PyBuffer_Release(&block);
     PyBuffer_Release(&cache);
+    return result;
+}
+
+PyObject *native_keeps_bpe(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *text, *result = NULL;
+    Py_buffer block;
+    if (!PyArg_ParseTuple(args, "y*U", &block, &text))
+        return NULL;
+    Vocabulary vocabulary;
+    PyObject *encoded = open_vocabulary(&block, &vocabulary) == 0 ? PyUnicode_AsUTF8String(text) : NULL;
+    if (encoded != NULL) {
+        const uint8_t *bytes = (const uint8_t *)PyBytes_AsString(encoded);
+        result = Py_NewRef(is_taken(&vocabulary, bytes, (size_t)PyBytes_Size(encoded), 0) ? Py_True : Py_False);
+        Py_DECREF(encoded);
+    }
+    PyBuffer_Release(&block);
     return result;
 }

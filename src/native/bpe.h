@@ -23,10 +23,10 @@
 #define PENDING 32
 #define PARTIAL 0x200000u /* added to a byte that stands for the part of a character, in the key of a join */
 
-enum { UNKNOWN_CLASS = 1, CHANGES = 2 };                             /* flags of classes of characters */
-enum { DROPS_GAPS = 1 };                                             /* flags of stages */
-enum { IGNORES_MERGES = 1, WRITES_SPACES = 2, BY_CHARACTER = 4 };    /* flags of the model */
-enum { TORN_RIGHT = 1, TORN_LEFT = 2, TORN_BOTH = 4 };               /* kinds of tokens that end within a character */
+enum { UNKNOWN_CLASS = 1, CHANGES = 2, FIRST = 4, SECOND = 8, MARK = 16 }; /* flags of classes of characters */
+enum { DROPS_GAPS = 1 };                                                   /* flags of stages */
+enum { IGNORES_MERGES = 1, WRITES_SPACES = 2, BY_CHARACTER = 4 };          /* flags of the model */
+enum { TORN_RIGHT = 1, TORN_LEFT = 2, TORN_BOTH = 4 };                     /* kinds of tokens that end within a character */
 
 /* The sections, in order. */
 enum {
@@ -43,6 +43,7 @@ enum {
     INDEX,       /* the number of the page of each 256 code points, uint16 */
     PAGES,       /* the class of each character of each page */
     CLASS_FLAGS, /* the flags of each class */
+    ORDERS,      /* the canonical combining class of the characters of each class */
     STAGES,      /* for each stage of the split, the row of its first state and its flags */
     TRANSITIONS, /* the rows of all states: the row of the next one, 0 if none, plus `ACCEPT` */
     SECTION_COUNT
@@ -76,6 +77,7 @@ typedef struct {
     const uint8_t *pages;
     size_t pages_size;
     const uint8_t *class_flags;
+    const uint8_t *orders;
     size_t classes;
     const uint32_t *stages;
     size_t stage_count;
@@ -120,6 +122,9 @@ typedef struct {
     size_t scratch_size;
 } Encoder;
 
+/* Do something with a part of a text. Return -1 with an exception. */
+typedef int (*Step)(Encoder *encoder, const uint8_t *part, size_t size);
+
 /* Return -1 with an exception if the header or the size of a section is wrong. */
 int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
 /* Find the start and the size of a section of a block. Return -1 with an exception if it is not within the block. */
@@ -128,7 +133,9 @@ int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t 
 /* Append the ids of a text. Return -1 with an exception without memory, or if the block is damaged. */
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
 /* Append the ids of a word that is not a token itself. */
-int encode_parts(Encoder *encoder, const uint8_t *word, size_t size);
+int encode_word(Encoder *encoder, const uint8_t *word, size_t size);
+/* Cut a text between characters that no token contains next to each other, and do something with each part. */
+int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step);
 /* Append the ids that merges give for the bytes of a part of a word. */
 int merge_part(Encoder *encoder, const uint8_t *part, size_t size);
 int grow_ids(Encoder *encoder, size_t more);

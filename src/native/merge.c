@@ -227,21 +227,18 @@ static void set_cached(const Encoder *encoder, Cached *entry, const uint64_t key
     }
 }
 
-/* Append the ids of a part of a word that nothing else of the word can join. */
-static int encode_part(Encoder *encoder, const uint8_t *part, size_t size, int use_cache)
+/* Append the ids of some bytes: those in the cache, else those that a step appends. */
+static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, Step step)
 {
-    uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
-    if (meta & PRODUCED)
-        return append_id(encoder, meta >> ID_SHIFT);
-    if (!use_cache || size > LONGEST_CACHED)
-        return merge_part(encoder, part, size);
+    if (!encoder->has_cache || size > LONGEST_CACHED)
+        return step(encoder, bytes, size);
     uint64_t key[4];
-    Cached *entry = cache_place(encoder, part, size, key);
+    Cached *entry = cache_place(encoder, bytes, size, key);
     size_t start = encoder->count;
     int done = append_cached(encoder, entry, key);
     if (done != 0)
         return done < 0 ? -1 : 0;
-    if (merge_part(encoder, part, size) < 0)
+    if (step(encoder, bytes, size) < 0)
         return -1;
     set_cached(encoder, entry, key, start);
     return 0;
@@ -263,38 +260,46 @@ static inline int may_join(const Vocabulary *vocabulary, uint32_t left, uint8_t 
            (torn & TORN_BOTH && left >= 0x80 && right >= 0x80 && has_join(vocabulary, PARTIAL | last, PARTIAL | first));
 }
 
-/* Cut a word between characters that no token contains next to each other. */
-static int cut_word(Encoder *encoder, const uint8_t *word, size_t size, int use_cache)
+int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
-    size_t start = 0, at = character_size(word[0]);
-    uint32_t left = read_character(word, at);
+    size_t start = 0, at = character_size(text[0]);
+    uint32_t left = read_character(text, at);
     while (at < size) {
-        size_t step = character_size(word[at]);
-        uint32_t right = read_character(word + at, step);
-        if (!may_join(vocabulary, left, word[at - 1], right, word[at])) {
-            if (encode_part(encoder, word + start, at - start, use_cache) < 0)
+        size_t width = character_size(text[at]);
+        uint32_t right = read_character(text + at, width);
+        if (!may_join(vocabulary, left, text[at - 1], right, text[at])) {
+            if (step(encoder, text + start, at - start) < 0)
                 return -1;
             start = at;
         }
         left = right;
-        at += step;
+        at += width;
     }
-    return encode_part(encoder, word + start, size - start, use_cache);
+    return step(encoder, text + start, size - start);
 }
 
-int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
+/* Append the ids of a part of a word that nothing else of the word can join. */
+static int encode_part(Encoder *encoder, const uint8_t *part, size_t size)
 {
-    if (!encoder->has_cache || size > LONGEST_CACHED)
-        return cut_word(encoder, word, size, encoder->has_cache);
-    uint64_t key[4];
-    Cached *entry = cache_place(encoder, word, size, key);
-    size_t start = encoder->count;
-    int done = append_cached(encoder, entry, key);
-    if (done != 0)
-        return done < 0 ? -1 : 0;
-    if (cut_word(encoder, word, size, 0) < 0)
-        return -1;
-    set_cached(encoder, entry, key, start);
-    return 0;
+    uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
+    return meta & PRODUCED ? append_id(encoder, meta >> ID_SHIFT) : merge_part(encoder, part, size);
+}
+
+static int encode_part_cached(Encoder *encoder, const uint8_t *part, size_t size)
+{
+    uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
+    return meta & PRODUCED ? append_id(encoder, meta >> ID_SHIFT) : encode_cached(encoder, part, size, merge_part);
+}
+
+static int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
+{
+    /* The parts of a word that is in the cache are not needed there. */
+    return cut(encoder, word, size, size > LONGEST_CACHED ? encode_part_cached : encode_part);
+}
+
+int encode_word(Encoder *encoder, const uint8_t *word, size_t size)
+{
+    /* If merges begin with characters, words are parts already. */
+    return encode_cached(encoder, word, size, encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts);
 }

@@ -41,6 +41,9 @@ static PyMethodDef methods[] = {
      "`otherwise` has to label its spans. It gets a span and its channel, and returns labels, also for template text of\n"
      "the messages in `media`. `borders` are the places to split spans at. `ends` has the message of the turn that ends\n"
      "at a place. `kinds` are the channels scaffold, content and reasoning, then others that count as content."},
+    {"keeps_bpe", native_keeps_bpe, METH_VARARGS,
+     "keeps_bpe(block, text): True if the normalizer of a compiled vocabulary does not change a text. False if it may, or\n"
+     "if the properties of a character are not known."},
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},

@@ -21,6 +21,7 @@ PyObject *native_find_ids(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
+PyObject *native_keeps_bpe(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);

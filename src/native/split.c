@@ -54,13 +54,13 @@ static int encode_pending(Encoder *encoder)
         if (meta & PRODUCED || (meta != 0 && vocabulary->flags & IGNORES_MERGES)) {
             if (append_id(encoder, meta >> ID_SHIFT) < 0)
                 return -1;
-        } else if (encode_parts(encoder, word->start, word->size) < 0)
+        } else if (encode_word(encoder, word->start, word->size) < 0)
             return -1;
     }
     return 0;
 }
 
-static inline int add_word(Encoder *encoder, const uint8_t *word, size_t size)
+static int add_word(Encoder *encoder, const uint8_t *word, size_t size)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
     Pending *entry = &encoder->pending[encoder->pending_count++];
@@ -113,5 +113,8 @@ int encode_text(Encoder *encoder, const uint8_t *text, size_t size)
     if (size == 0)
         return 0;
     encoder->pending_count = 0;
-    return pass_on(encoder, 0, text, text + size) < 0 ? -1 : encode_pending(encoder);
+    /* If merges begin with characters, a text is one word. Its parts are looked up as words are. */
+    int failed = encoder->vocabulary->flags & BY_CHARACTER ? cut(encoder, text, size, add_word)
+                                                           : pass_on(encoder, 0, text, text + size);
+    return failed < 0 ? -1 : encode_pending(encoder);
 }

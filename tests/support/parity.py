@@ -293,20 +293,30 @@ class Bodies:
             self._collect(message, at, ())
         for name, value in others.items():
             self._collect(value, -1, (name,))
-        # A field that is emitted unchanged is checked as a whole, including the characters between its words.
-        self._pattern = re.compile("|".join([*map(re.escape, self._texts), MARK.pattern]))
 
     def check(self, trace: Trace) -> Ownership:
         """Check that every character of a field belongs to the field, or to a container of it."""
-        ownership = Ownership()
-        for body in self._pattern.finditer(trace.text):
-            places = self._words[body[1]] if body[1] else self._texts[body[0]]
-            for owner, characters in _owners(trace, *body.span()):
-                is_right = any(_contains(owner, place) for place in places)
-                ownership += Ownership(
-                    characters, Counter() if is_right else Counter({_stray(places, owner): characters})
-                )
-        return ownership
+        total, strays = 0, Counter[str]()
+        for start, end, places in self._bodies_in(trace.text):
+            for owner, characters in _owners(trace, start, end):
+                total += characters
+                if not any(_contains(owner, place) for place in places):
+                    strays[_stray(places, owner)] += characters
+        return Ownership(total, strays)
+
+    def _bodies_in(self, text: str) -> Iterator[tuple[int, int, set[Place]]]:
+        """Yield the start and end of each field that is emitted unchanged, and of other words, with their places."""
+        # A field is found as a whole to check the characters between its words, too.
+        found = [(at, at + len(body), body) for body in self._texts for at in _occurrences(body, text)]
+        ends = [0]
+        for start, end, body in sorted(found):
+            if start >= ends[-1]:
+                ends += (start, end)
+                yield start, end, self._texts[body]
+        for word in MARK.finditer(text):
+            # Between the start and the end of a field, the number of places before is even.
+            if bisect_right(ends, word.start()) % 2:
+                yield *word.span(), self._words[word[1]]
 
     def _collect(self, value: Any, message: int, path: FieldPath) -> None:
         if isinstance(value, dict):
@@ -323,6 +333,13 @@ class Bodies:
             # Templates split text at tags such as <think>, and emit their own tag instead.
             if MARK.search(text) and not MARK.fullmatch(text) and "<" not in text:
                 self._texts[text.strip()].add((message, path))
+
+
+def _occurrences(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
 
 
 def _owners(trace: Trace, start: int, end: int) -> Iterator[tuple[Place, int]]:

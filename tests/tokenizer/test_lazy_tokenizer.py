@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer, models, normalizers
 
 from renderers.tokenizer.facts import TokenizerFacts, facts_of
-from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
+from renderers.tokenizer.lazy_tokenizer import UNCOMMON, LazyTokenizer, normalizer_of
 
 
 def test_threads_build_it_once() -> None:
@@ -69,6 +69,11 @@ def test_texts_in_normal_form_are_those_that_the_library_keeps() -> None:
     for _ in range(20_000):
         text = "".join(chance.choices(characters, k=4))
         assert normalize(text) == normalizers.NFC().normalize_str(text)
+
+
+def test_common_characters_are_assigned() -> None:
+    characters = (chr(code) for code in range(0x110000) if not UNCOMMON.match(chr(code)))
+    assert all(unicodedata.category(character) != "Cn" for character in characters)
 
 
 def test_nfc_needs_no_tokenizer() -> None:

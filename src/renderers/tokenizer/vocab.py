@@ -25,7 +25,7 @@ from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, Toke
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.encoding.token_sizes import TokenSizes
 from renderers.tokenizer.engines.base import encode_with
-from renderers.tokenizer.engines.huggingface import NFC_KEEPS, check_text, encode_batch
+from renderers.tokenizer.engines.huggingface import check_text, encode_batch
 from renderers.tokenizer.engines.select import EngineChoice, VocabularyFile, check_engine
 from renderers.tokenizer.facts import TokenizerFacts, facts_of
 from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
@@ -195,7 +195,9 @@ class Vocab:
         """Return True if the normalizer does not change a text, or only writes spaces as another character."""
         if not self.byte_level:
             return "▁" not in text
-        return (self.facts.composes and NFC_KEEPS.fullmatch(text) is not None) or self._kept_texts.lookup([text])[text]
+        if not self.facts.normalizes or (self.facts.composes and self.engines.keeps(text)):
+            return True
+        return self._kept_texts.lookup([text])[text]
 
     @lazy
     def _kept_texts(self) -> PieceCache[bool]:

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-from renderers.tokenizer.compiled.block import CHANGES, UNKNOWN, UnfitVocabularyError
+from renderers.tokenizer.compiled.block import CHANGES, FIRST, MARK, SECOND, UNKNOWN, UnfitVocabularyError
 from renderers.tokenizer.compiled.characters import DIGITS, Classes, classify
 from renderers.tokenizer.compiled.pattern import Atom, CharacterSet, Range
 
@@ -54,14 +54,21 @@ def test_characters_without_known_properties_are_marked() -> None:
 
 def test_texts_of_unmarked_characters_are_in_normal_form() -> None:
     classes = classify([Range(97, 97)], composes=True)
-    kept = [c for c in ASSIGNED if not classes.flags[class_of(classes, c)] & CHANGES]
+    kept = [c for c in ASSIGNED if not classes.flags[class_of(classes, c)] & (CHANGES | SECOND | MARK)]
     assert len(kept) > 140_000
     normalize = normalizers.NFC().normalize_str
     for step in (1, 7, 1_009):
         for start in range(step):
             text = "".join(kept[start::step])
             assert normalize(text) == text
-    assert all(classes.flags[class_of(classes, c)] & CHANGES for c in "\u0301\u1161\u212b\u09be\U000110ba")
+    flags = [classes.flags[class_of(classes, c)] for c in "\u212b\u0378a\u0301\u094d\u1161\uac00\u09be\u4e2d"]
+    assert flags == [CHANGES, CHANGES, FIRST, SECOND | MARK, MARK, SECOND, FIRST, SECOND, 0]
+
+
+def test_orders_are_canonical_combining_classes() -> None:
+    classes = classify([Range(97, 97)], composes=True)
+    assert all(classes.orders[class_of(classes, c)] == unicodedata.combining(c) for c in ASSIGNED)
+    assert not any(classify([Range(97, 97)], composes=False).orders)
 
 
 def test_too_many_sets_are_refused() -> None:

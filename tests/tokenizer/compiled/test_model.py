@@ -35,7 +35,7 @@ def test_tokens_of_bytes() -> None:
 def test_tokens_of_characters() -> None:
     model = read_model(model_of({**FALLBACK, "▁": 256, "é": 257}, [], byte_fallback=True), byte_level=False)
     assert model.texts[10] == b"\n"
-    assert model.texts[256:] == ["▁".encode(), "é".encode()]
+    assert model.texts[256:] == [b" ", "é".encode()]
     assert list(model.in_model) == [0] * 256 + [1, 1]
     assert model.flags == BY_CHARACTER | WRITES_SPACES
 
@@ -65,6 +65,18 @@ def test_other_models_are_refused(backend: Tokenizer, reason: str) -> None:
 def test_characters_need_tokens_for_bytes() -> None:
     with pytest.raises(UnfitVocabularyError, match="no tokens for bytes"):
         read_model(model_of({"a": 0}, []), byte_level=False)
+
+
+def test_a_token_with_a_space_is_not_part_of_normalized_text() -> None:
+    backend = model_of({**FALLBACK, "▁": 256, "▁a": 257, " a": 258}, [], byte_fallback=True)
+    model = read_model(backend, byte_level=False)
+    assert model.texts[256:] == [b" ", b" a", None]
+    assert list(model.in_model[256:]) == [1, 1, 0]
+
+
+def test_spaces_need_a_token() -> None:
+    with pytest.raises(UnfitVocabularyError, match="no token for a space"):
+        read_model(model_of(FALLBACK, [], byte_fallback=True), byte_level=False)
 
 
 BYTE_TOKENS = {f"<0x{byte:02X}>": byte for byte in range(256)}

@@ -42,6 +42,7 @@ def tables_of(splitting: Any) -> Tables:
         page_numbers=splitting.classes.page_numbers,
         pages=memoryview(splitting.classes.pages),
         class_flags=memoryview(splitting.classes.flags),
+        orders=memoryview(splitting.classes.orders),
         stages=splitting.stages,
         transitions=splitting.transitions,
     )

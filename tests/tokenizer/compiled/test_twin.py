@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import struct
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from renderers.core.native import COMPILED, native
 from renderers.tokenizer.compiled.block import SECTIONS, writable_sections
 from renderers.tokenizer.compiled.compile import compile_vocabulary
 from renderers.tokenizer.compiled.model import read_model
-from renderers.tokenizer.compiled.twin import encode_in_python, fill_in_python
+from renderers.tokenizer.compiled.twin import encode_in_python, fill_in_python, keeps_in_python
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from renderers.tokenizer.engines.huggingface import encode_batch
@@ -113,6 +114,57 @@ def test_any_text_is_encoded_alike() -> None:
         assert native.encode_bpe(block, texts, cache, normalized) == encode_in_python(block, texts, cache, normalized)
 
     check()
+
+
+@functools.cache
+def composing_block() -> bytes:
+    backend = Tokenizer(models.BPE({symbol: number for number, symbol in enumerate(BYTE_SYMBOLS)}, []))
+    backend.normalizer = normalizers.NFC()
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return compile_vocabulary(backend, isolated=frozenset())
+
+
+def test_a_text_is_kept_only_if_nfc_keeps_it() -> None:
+    chance = random.Random(0)
+    marks = [chr(code) for code in range(0x1F000) if unicodedata.combining(chr(code))]
+    composed = (chr(code) for code in range(0x1F000) if not unicodedata.is_normalized("NFD", chr(code)))
+    decomposed = sorted({part for character in composed for part in unicodedata.normalize("NFD", character)})
+    others = ["a", "é", "中", "🙂", "\u0378", "\u212b", "\u0958", "\ufe0f", "\u200d", "\n"]
+    normalize, kept, wrong = normalizers.NFC().normalize_str, 0, 0
+    for _ in range(10_000):
+        pool = chance.choice((marks, decomposed, others))
+        text = "".join(chance.choice(pool if chance.randrange(2) else chance.choice((marks, others))) for _ in range(4))
+        found = native.keeps_bpe(composing_block(), text)
+        assert found == keeps_in_python(composing_block(), text)
+        same = normalize(text) == text
+        assert same or not found, ascii(text)
+        kept, wrong = kept + found, wrong + (same and not found)
+    assert kept > 2 * wrong > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("क्या लड़का बड़ी", True),
+        ("ค\u0e39\u0e48", True),
+        ("ค\u0e48\u0e39", False),
+        ("\u0301a", True),
+        ("e\u0301", False),
+        ("é\u0327", False),
+        ("é\u0316", True),
+        ("b\u0301", False),
+        ("ن\u0651\u064e", False),
+        ("ن\u064e\u0651", True),
+        ("한국어", True),
+        ("\u1112\u1161", False),
+        ("\ud55c\u11ab", False),
+        ("👩\u200d💻 ❤\ufe0f 1\ufe0f\u20e3", True),
+    ],
+)
+def test_marks_in_order_are_kept(text: str, kept: bool) -> None:
+    assert native.keeps_bpe(composing_block(), text) == keeps_in_python(composing_block(), text) == kept
+    assert native.encode_bpe(composing_block(), [text], bytearray(), True) != [None]
+    assert (native.encode_bpe(composing_block(), [text], bytearray(), False) == [None]) != kept
 
 
 @pytest.mark.parametrize(

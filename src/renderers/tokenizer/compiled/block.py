@@ -13,7 +13,7 @@ from renderers.tokenizer.compiled.words import ID_SHIFT, find_slot
 
 Buffer = bytes | bytearray | memoryview | mmap
 
-FORMAT = 2
+FORMAT = 4
 """The version of the format. It is increased with every change of the format, or of what it means."""
 MAGIC = b"RNDRBPE1"
 ALIGNMENT = 64
@@ -21,15 +21,16 @@ ACCEPT = 1 << 31
 """Added to a transition before which a match ends."""
 PAGE = 256
 PAGES = 0x110000 // PAGE
-UNKNOWN, CHANGES = 1, 2
-"""Flags of a class of characters: its properties are not known; a normalizer may change it or its neighbours."""
+UNKNOWN, CHANGES, FIRST, SECOND, MARK = 1, 2, 4, 8, 16
+"""Flags of a class of characters: its properties are not known; NFC may change it by itself; NFC may compose it with a
+character after it, or before it; it has a combining class."""
 DROPS_GAPS = 1
 """The flag of a stage that drops the text between its matches."""
 IGNORES_MERGES, WRITES_SPACES, BY_CHARACTER = 1, 2, 4
-"""Flags of the model: a word that is a token is that token; spaces become U+2581; merges begin with characters."""
+"""Flags of the model: a word that is a token is that token; texts have spaces for U+2581; merges begin with
+characters."""
 TORN_RIGHT, TORN_LEFT, TORN_BOTH = 1, 2, 4
 """Kinds of tokens: some have only a part of a character at the end, at the start, or at both."""
-_SPACE = "▁".encode()
 NO_RANK = 0xFFFFFFFF
 NO_ID = 0xFFFFFFFF
 
@@ -47,6 +48,7 @@ SECTIONS = (
     "index",
     "pages",
     "flags",
+    "orders",
     "stages",
     "transitions",
 )
@@ -118,8 +120,7 @@ class CompiledVocabulary:
         """The version of `tokenizers`, the normalizer, and the number of texts that were compared."""
         try:
             self._starts = sections["starts"].cast("I")
-            self._writes_spaces = bool(sections["settings"].cast("I")[0] & WRITES_SPACES)
-        except (TypeError, IndexError):
+        except TypeError:
             raise ValueError("a compiled vocabulary is damaged") from None
         self._bytes = sections["bytes"]
         self._words = sections["words"]
@@ -134,13 +135,11 @@ class CompiledVocabulary:
         start, size = self._starts[2 * number], self._starts[2 * number + 1]
         if size == NO_ID:
             return None
-        text = bytes(self._bytes[start : start + size])
-        return text.replace(_SPACE, b" ") if self._writes_spaces else text
+        return bytes(self._bytes[start : start + size])
 
     def id_of(self, data: bytes) -> int | None:
         """Return the id of a token of the model by its bytes; None if there is none. Added tokens have none."""
-        text = data.replace(b" ", _SPACE) if self._writes_spaces else data
-        meta = find_slot(self._words, text, starts=self._starts, texts=self._bytes)
+        meta = find_slot(self._words, data, starts=self._starts, texts=self._bytes)
         return meta >> ID_SHIFT if meta else None
 
 

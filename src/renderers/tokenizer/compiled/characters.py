@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 
 from tokenizers import Regex, pre_tokenizers
 
-from renderers.tokenizer.compiled.block import CHANGES, PAGE, PAGES, UNKNOWN, UnfitVocabularyError
+from renderers.tokenizer.compiled.block import (
+    CHANGES,
+    FIRST,
+    MARK,
+    PAGE,
+    PAGES,
+    SECOND,
+    UNKNOWN,
+    UnfitVocabularyError,
+)
 from renderers.tokenizer.compiled.pattern import (
     Atom,
     CharacterSet,
@@ -48,7 +57,9 @@ class Classes(NamedTuple):
     pages: bytes
     """The class of each character of each page."""
     flags: bytes
-    """`UNKNOWN` and `CHANGES` for each class."""
+    """`UNKNOWN`, `CHANGES`, `FIRST`, `SECOND` and `MARK` for each class."""
+    orders: bytes
+    """The canonical combining class of the characters of each class; 0 if texts are not composed."""
     members: dict[CharacterSet, list[bool]]
     """For each set, whether it contains the characters of each class."""
     samples: str
@@ -60,7 +71,7 @@ class Classes(NamedTuple):
 def classify(sets: Iterable[CharacterSet], *, composes: bool) -> Classes:
     """Return the classes of characters for some sets.
 
-    With `composes`, the normal form NFC may change texts that have a character of a class with the flag `CHANGES`.
+    With `composes`, the flags and orders of the classes tell which texts the normal form NFC keeps.
 
     Raises:
         UnfitVocabularyError: A property is not known to the library, or there are too many classes.
@@ -71,7 +82,8 @@ def classify(sets: Iterable[CharacterSet], *, composes: bool) -> Classes:
         raise UnfitVocabularyError("its split patterns have too many sets of characters")
     resolve = _Resolver(itertools.chain.from_iterable(map(_atoms_in, distinct)))
     flags = [_flags_of_ranges((*_KNOWN, *_PRIVATE)), *map(resolve.flags_of, distinct)]
-    flags.append(_changing() if composes else "0" * _END)
+    planes = _composition() if composes else []
+    flags += planes
     numbers: dict[tuple[str, ...], int] = {("0",) * len(flags): 0}
     by_code = bytearray()
     samples: list[str] = []
@@ -86,9 +98,17 @@ def classify(sets: Iterable[CharacterSet], *, composes: bool) -> Classes:
         raise UnfitVocabularyError("its split patterns have too many sets of characters")
     keys = list(numbers)
     members = {each: [key[at] == "1" for key in keys] for at, each in enumerate(distinct, start=1)}
-    marks = bytes((UNKNOWN if key[0] == "0" else 0) | (CHANGES if key[-1] == "1" else 0) for key in keys)
+    composed = [_read_planes(key[-len(planes) :]) if planes else (0, 0) for key in keys]
+    marks = bytes((UNKNOWN if key[0] == "0" else 0) | own for key, (own, _) in zip(keys, composed, strict=True))
     few = (each[:: max(len(each) // _REPRESENTATIVES, 1)] for each in firsts.values())
-    return Classes(*_paged(by_code), marks, members, "".join(samples), "".join(itertools.chain.from_iterable(few)))
+    return Classes(
+        *_paged(by_code),
+        marks,
+        bytes(order for _, order in composed),
+        members,
+        "".join(samples),
+        "".join(itertools.chain.from_iterable(few)),
+    )
 
 
 def _paged(by_code: bytearray) -> tuple[array[int], bytes]:
@@ -238,27 +258,50 @@ def _runs(flags: Sequence[Flags]) -> Iterator[tuple[int, int]]:
     yield from itertools.pairwise(sorted({0, *borders, _END}))
 
 
-def _changing() -> Flags:
-    """Return the flags of the characters that NFC may change, reorder or compose with the one before.
+_PLANES = (CHANGES, FIRST, SECOND)
+"""The flags with a plane each. Eight more planes have the bits of the combining class."""
+
+
+def _composition() -> list[Flags]:
+    """Return planes of flags that tell how NFC treats each character.
 
     Unicode guarantees that this never changes for an assigned character. The version of Unicode of the library may be
-    another one than that of Python, so characters that are not assigned in this one are among them.
+    another one than that of Python, so characters that are not assigned in this one have the flag `CHANGES`.
     """
-    flags = bytearray(b"0" * _END)
-    seconds: set[str] = set()
+    firsts, seconds = _composing_pairs()
+    planes = [bytearray(b"0" * _END) for _ in range(len(_PLANES) + 8)]
+    changes, *others = planes
     for code in itertools.chain.from_iterable(_KNOWN):
         character = chr(code)
-        if unicodedata.decomposition(character) and not unicodedata.is_normalized("NFD", character):
-            seconds.update(unicodedata.normalize("NFD", character)[1:])
-    # Vowels and final consonants of Hangul compose, and syllables have no entry for their decomposition.
-    seconds.update(map(chr, (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))))
+        if unicodedata.category(character) == "Cn" or not unicodedata.is_normalized("NFC", character):
+            changes[code] = ord("1")
+        order = unicodedata.combining(character)
+        for bit in range(8 if order else 0):
+            others[2 + bit][code] = ord("1") if order >> bit & 1 else ord("0")
+    for plane, characters in zip(others, (firsts, seconds), strict=False):
+        for character in characters:
+            plane[ord(character)] = ord("1")
+    return [plane.decode() for plane in planes]
+
+
+def _read_planes(bits: Sequence[str]) -> tuple[int, int]:
+    """Return the flags and the combining class of characters by their bits in the planes of `_composition`."""
+    order = sum(1 << at for at, bit in enumerate(bits[len(_PLANES) :]) if bit == "1")
+    flags = sum(flag for flag, bit in zip(_PLANES, bits, strict=False) if bit == "1")
+    return flags | (MARK if order else 0), order
+
+
+def _composing_pairs() -> tuple[set[str], set[str]]:
+    """Return the characters that NFC may compose with a next one, and those that it composes with one before."""
+    # Hangul is composed by rule. Its syllables have no entry for their decomposition.
+    firsts = set(map(chr, (*range(0x1100, 0x1113), *range(0xAC00, 0xD7A4))))
+    seconds = set(map(chr, (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))))
     for code in itertools.chain.from_iterable(_KNOWN):
-        character = chr(code)
-        if (
-            unicodedata.category(character) == "Cn"
-            or unicodedata.combining(character)
-            or character in seconds
-            or not unicodedata.is_normalized("NFC", character)
-        ):
-            flags[code] = ord("1")
-    return flags.decode()
+        parts = unicodedata.decomposition(chr(code)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            first, second = (chr(int(part, 16)) for part in parts)
+            if unicodedata.normalize("NFC", first + second) == chr(code):
+                # A mark after a composed character may belong before the one in it: é and a cedilla are ȩ and an acute.
+                firsts.update((first, chr(code)))
+                seconds.add(second)
+    return firsts, seconds

@@ -110,6 +110,7 @@ def _lay_out(model: BpeModel, splitting: Splitting | None, meta: dict[str, objec
             "index": splitting.classes.page_numbers,
             "pages": splitting.classes.pages,
             "flags": splitting.classes.flags,
+            "orders": splitting.classes.orders,
             "stages": splitting.stages,
             "transitions": splitting.transitions,
         }

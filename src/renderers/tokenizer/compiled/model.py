@@ -26,7 +26,8 @@ class BpeModel(NamedTuple):
     """The tokens and merges of a model, by id."""
 
     texts: list[bytes | None]
-    """The bytes of each token; None for an id without one. Added tokens are their text."""
+    """The bytes of each token, with spaces for U+2581 if merges begin with characters; None for an id without one.
+    Added tokens are their text."""
     in_model: bytearray
     """1 for each id with the text of a token of the model."""
     merges: array[int]
@@ -66,12 +67,15 @@ def read_model(backend: Tokenizer, *, byte_level: bool) -> BpeModel:
     if not byte_level:
         if not set(byte_ids).isdisjoint((*merges, *results)):
             raise UnfitVocabularyError("its model merges tokens of bytes")
+        if "▁" not in vocabulary:
+            raise UnfitVocabularyError("its model has no token for a space")
         for byte, number in enumerate(byte_ids):
             texts[number], in_model[number] = bytes([byte]), 0
     for number, text in added.items():
-        if in_model[number] and texts[number] != text.encode():
+        data = text.encode() if byte_level else text.replace("▁", " ").encode()
+        if in_model[number] and (texts[number] != data or (not byte_level and " " in text)):
             raise UnfitVocabularyError(f"its added token {text!r} has another text than the token with its id")
-        texts[number] = text.encode()
+        texts[number] = data
     return BpeModel(texts, in_model, merges, results, byte_ids, flags)
 
 
@@ -112,8 +116,9 @@ def _bytes_of_symbols(token: str) -> bytes | None:
         return None
 
 
-def _piece_bytes(token: str) -> bytes:
-    return token.encode()
+def _piece_bytes(token: str) -> bytes | None:
+    """Return the bytes of a token with spaces for U+2581; None if it has spaces, which no normalized text has."""
+    return None if " " in token else token.replace("▁", " ").encode()
 
 
 def _byte_ids(vocabulary: Mapping[str, int], *, byte_level: bool) -> array[int]:

@@ -1,4 +1,4 @@
-"""Do what the functions `encode_bpe` and `fill_bpe` of the C extension do, in Python.
+"""Do what the functions `encode_bpe`, `keeps_bpe` and `fill_bpe` of the C extension do, in Python.
 
 It is slow: tests compare the two.
 """
@@ -16,10 +16,13 @@ from renderers.tokenizer.compiled.block import (
     BY_CHARACTER,
     CHANGES,
     DROPS_GAPS,
+    FIRST,
     IGNORES_MERGES,
+    MARK,
     NO_ID,
     NO_RANK,
     PAGE,
+    SECOND,
     TORN_BOTH,
     TORN_LEFT,
     TORN_RIGHT,
@@ -56,6 +59,7 @@ class Tables(NamedTuple):
     page_numbers: Sequence[int]
     pages: memoryview
     class_flags: memoryview
+    orders: memoryview
     stages: Sequence[int]
     transitions: Sequence[int]
 
@@ -79,6 +83,7 @@ class Tables(NamedTuple):
             sections["index"].cast("H"),
             sections["pages"],
             sections["flags"],
+            sections["orders"],
             sections["stages"].cast("I"),
             sections["transitions"].cast("I"),
         )
@@ -119,16 +124,39 @@ class Tables(NamedTuple):
 def encode_in_python(block: Buffer, texts: list[str], _cache: bytearray, normalized: bool, /) -> list[PackedIds | None]:
     """Return what `encode_bpe` does. The cache is not used."""
     tables = Tables.of(block)
-    refused = UNKNOWN if normalized else UNKNOWN | CHANGES
-    return [_encode(tables, text, refused) for text in texts]
+    return [_encode(tables, text, normalized) for text in texts]
 
 
-def _encode(tables: Tables, text: str, refused: int) -> PackedIds | None:
+def keeps_in_python(block: Buffer, text: str, /) -> bool:
+    """Return what `keeps_bpe` does."""
     text.encode()
-    if tables.stages and any(tables.class_flags[tables.class_of(c)] & refused for c in text if not c.isascii()):
+    return _is_taken(Tables.of(block), text, normalized=False)
+
+
+def _is_taken(tables: Tables, text: str, *, normalized: bool) -> bool:
+    if not tables.stages:
+        return True
+    before = 0, 0
+    for character in text:
+        number = tables.class_of(character)
+        flags, order = tables.class_flags[number], tables.orders[number]
+        if not character.isascii() and flags & (UNKNOWN if normalized else UNKNOWN | CHANGES):
+            return False
+        if flags & (SECOND | MARK) and not normalized:
+            if flags & SECOND and (before[0] & FIRST or before[1]):
+                return False
+            if order and before[1] > order:
+                return False
+        before = flags, order
+    return True
+
+
+def _encode(tables: Tables, text: str, normalized: bool) -> PackedIds | None:
+    text.encode()
+    if not _is_taken(tables, text, normalized=normalized):
         return None
     if tables.flags & WRITES_SPACES:
-        text = text.replace(" ", "▁")
+        text = text.replace("▁", " ")
     return pack_ids(itertools.chain.from_iterable(_encode_word(tables, word) for word in split_words(tables, text)))
 
 

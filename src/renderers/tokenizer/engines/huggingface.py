@@ -13,12 +13,6 @@ from renderers.errors import UnencodableTextError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-NFC_KEEPS = lazy_pattern(
-    "[\0-\u02ff\u0400-\u0482\u048a-\u052f\u0621-\u064a\u0660-\u0669\u0904-\u0939\u093d-\u0950\u0960-\u097f"
-    "\u2002-\u20cf\u2100-\u2125\u2190-\u2328\u232b-\u2adb\u2add-\u2bff\u3000-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
-    "\uff01-\uffee،؛؟।\u200d\ufe0f\U0001f000-\U0001faff]*"
-)
-"""Matches texts of common characters that NFC neither changes nor composes with each other. Faster than NFC itself."""
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 

@@ -67,6 +67,10 @@ class NativeEngine:
             return encoded
         return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
 
+    def keeps(self, text: str) -> bool:
+        """Return True if the normalizer does not change a text; False if it may."""
+        return native.keeps_bpe(self.vocabulary.buffer, text)
+
     def _encode_cut(self, texts: list[str]) -> list[PackedIds | None]:
         matches = [find_special_tokens(text, self._cuts) for text in texts]
         rows = list(map(_texts_between, texts, matches))

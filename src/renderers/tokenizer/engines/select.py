@@ -128,6 +128,10 @@ class EngineChoice:
         elif stored is not None:
             self._engine = self._share(stored)
 
+    def keeps(self, text: str) -> bool:
+        """Return True if an engine knows that the normalizer does not change a text."""
+        return self._engine is not None and self._engine.keeps(text)
+
     def engine_for(self, texts: Sequence[str]) -> NativeEngine | None:
         """Return the engine to encode these texts with, if it takes them; None for the tokenizer itself."""
         if self._engine is None and self._unfit is None:
