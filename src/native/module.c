@@ -75,6 +75,9 @@ static PyMethodDef methods[] = {
      "json_text(value): the text of `json.dumps(value, ensure_ascii=False)`. None if Python has to write it."},
     {"is_plain", native_is_plain, METH_O,
      "is_plain(value): True if a value is JSON data of exact types, and not too deep."},
+    {"is_simple_json", native_is_simple_json, METH_VARARGS,
+     "is_simple_json(text, brackets): True if a text is ASCII, has at most so many opening brackets, and no escape of a\n"
+     "code unit."},
     {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
      "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
      "`types` are those for texts, integers, floats, dicts and lists."},
