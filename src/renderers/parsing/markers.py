@@ -26,6 +26,8 @@ class MarkerTokenizer(Protocol):
     @property
     def byte_texts(self) -> ByteTexts | None: ...
     @property
+    def stored(self) -> object | None: ...
+    @property
     def added_tokens(self) -> Mapping[str, int]: ...
     @property
     def reserved_texts(self) -> frozenset[str]: ...
@@ -63,7 +65,10 @@ class MarkerText:
         self._piece_texts = PieceTexts(texts, characters)
         # Most vocabularies end with added tokens.
         size = max((0, *tokenizer.added_tokens.values())) + 1
-        self._table = PieceTable(texts, characters, lambda: tokenizer.byte_texts, size=size) if COMPILED else None
+        stored = tokenizer.stored is not None
+        self._table = (
+            PieceTable(texts, characters, lambda: tokenizer.byte_texts, stored=stored, size=size) if COMPILED else None
+        )
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
         """The stop tokens, as characters of byte text."""
 
