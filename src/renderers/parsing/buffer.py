@@ -146,34 +146,44 @@ class InputBuffer:
         of them takes one pass over the input for each text, and one over the tokens for each set.
         """
         start = self.position if start is None else start
-        byte_text, occurrences = self.byte_text, self._occurrences
+        byte_text, (_, tokens, texts, _) = self.byte_text, marker_set
         first, first_marker = _NOWHERE, ""
         if self._marks:
-            first = self._find_token(marker_set.tokens, start)
-            first_marker = byte_text[first] if first < _NOWHERE else ""
-        for marker in marker_set.texts:
-            position = occurrences.get(marker, -1)
-            if position < start:
-                position = byte_text.find(marker, start)
-                if position < 0:
-                    position = _NOWHERE
-                occurrences[marker] = position
-            if position < first or (position == first and len(first_marker) == 1):
-                first, first_marker = position, marker
+            first = self._token_occurrences.get(tokens, -1)
+            if first < start:
+                first = self._find_token(tokens, start)
+            if first < _NOWHERE:
+                first_marker = byte_text[first]
+        if texts:
+            occurrences = self._occurrences
+            for marker in texts:
+                position = occurrences.get(marker, -1)
+                if position < start:
+                    position = byte_text.find(marker, start)
+                    if position < 0:
+                        position = _NOWHERE
+                    occurrences[marker] = position
+                if position < first or (position == first and len(first_marker) == 1):
+                    first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 
     def _find_token(self, tokens: frozenset[str], start: int) -> int:
-        position = self._token_occurrences.get(tokens, -1)
-        if position < start:
-            byte_text, marks, offset = self.byte_text, self._marks, self._offset
-            for index in range(bisect_left(marks, start + offset), len(marks)):
-                position = marks[index] - offset
-                if byte_text[position] in tokens:
-                    break
-            else:
-                position = _NOWHERE
-            self._token_occurrences[tokens] = position
-        return position
+        """Find a token of a set that occurs after those that were found before."""
+        byte_text, marks, offset = self.byte_text, self._marks, self._offset
+        found = _NOWHERE
+        for index in range(bisect_left(marks, start + offset), len(marks)):
+            position = marks[index] - offset
+            if byte_text[position] in tokens:
+                found = position
+                break
+        self._token_occurrences[tokens] = found
+        return found
+
+    def has_marker(self, start: int, end: int) -> bool:
+        """Return True if a marker character is between two positions."""
+        marks = self._marks
+        index = bisect_left(marks, start + self._offset)
+        return index < len(marks) and marks[index] < end + self._offset
 
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""
