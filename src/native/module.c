@@ -27,6 +27,9 @@ static PyMethodDef methods[] = {
     {"find_ids", native_find_ids, METH_VARARGS,
      "find_ids(ids, sequence, start): the index of the first sequence in ids from `start` on; -1 if there is none.\n\n"
      "Both are uint32. An empty sequence is never found."},
+    {"find_start", (PyCFunction)(void (*)(void))native_find_start, METH_FASTCALL,
+     "find_start(positions, position, low, high): the index of the first of some positions, in ascending order and as\n"
+     "uint64, that is not below a position; between two bounds."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},

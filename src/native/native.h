@@ -18,6 +18,7 @@ PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
+PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);

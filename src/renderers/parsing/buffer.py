@@ -8,10 +8,13 @@ from array import array
 from bisect import bisect_left
 from typing import NamedTuple
 
+from renderers.core.native import native
 from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 
 _NOWHERE = sys.maxsize
+# Finds the first of the positions of tokens that is not below a position, between two indices.
+_find_start = bisect_left if native is None else native.find_start
 
 
 class MarkerSet(NamedTuple):
@@ -111,7 +114,7 @@ class InputBuffer:
     def discard_read(self) -> None:
         """Drop the tokens that were read completely. A token that was read in part stays."""
         starts, read_to = self._starts, self._offset + self.position
-        count = bisect_left(starts, read_to)
+        count = _find_start(starts, read_to, 0, len(starts))
         start = starts[count] if count < len(starts) else self._offset + len(self.byte_text)
         if start > read_to:
             count -= 1
@@ -204,8 +207,8 @@ class InputBuffer:
                 # After a marker that is a token.
                 index += 1
             elif distance > 0:
-                index = bisect_left(starts, position, index)
+                index = _find_start(starts, position, index, len(starts))
             else:
-                index = bisect_left(starts, position, 0, index)
+                index = _find_start(starts, position, 0, index)
             self._known, self._known_index = position, index
         return self._first_token + self._known_index
