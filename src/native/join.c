@@ -51,11 +51,13 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
 {
     if (!PyLong_CheckExact(id))
         return NULL;
-    int overflow;
-    long number = PyLong_AsLongAndOverflow(id, &overflow);
-    if (overflow || number < 0 || number >= size)
+    /* A number that is negative or too large becomes the largest one. */
+    size_t number = PyLong_AsSize_t(id);
+    if (number >= (size_t)size) {
+        PyErr_Clear();
         return NULL;
-    return (const unsigned char *)entries + (size_t)number * ENTRY;
+    }
+    return (const unsigned char *)entries + number * ENTRY;
 }
 
 /* Append the texts of all ids. Ids without a text are appended to `missing`. Return -1 after an error. */
@@ -74,7 +76,9 @@ static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries,
         memcpy(starts + (size_t)at * sizeof(start), &start, sizeof(start));
         done = 0;
         if (entry != NULL && entry[0] - 1u <= INLINE) {
-            memcpy(text.bytes + text.length, entry + 1, INLINE);
+            /* Two copies of eight bytes that overlap take less time than one of fifteen. */
+            memcpy(text.bytes + text.length, entry + 1, 8);
+            memcpy(text.bytes + text.length + INLINE - 8, entry + ENTRY - 8, 8);
             text.length += entry[0] - 1u;
             continue;
         } else if (entry != NULL && entry[0] == MARKER) {

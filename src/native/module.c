@@ -27,6 +27,9 @@ static PyMethodDef methods[] = {
     {"find_ids", native_find_ids, METH_VARARGS,
      "find_ids(ids, sequence, start): the index of the first sequence in ids from `start` on; -1 if there is none.\n\n"
      "Both are uint32. An empty sequence is never found."},
+    {"find_start", (PyCFunction)(void (*)(void))native_find_start, METH_FASTCALL,
+     "find_start(positions, position, low, high): the index of the first of some positions, in ascending order and as\n"
+     "uint64, that is not below a position; between two bounds."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
@@ -77,6 +80,9 @@ static PyMethodDef methods[] = {
      "json_text(value): the text of `json.dumps(value, ensure_ascii=False)`. None if Python has to write it."},
     {"is_plain", native_is_plain, METH_O,
      "is_plain(value): True if a value is JSON data of exact types, and not too deep."},
+    {"is_simple_json", native_is_simple_json, METH_VARARGS,
+     "is_simple_json(text, brackets): True if a text is ASCII, has at most so many opening brackets, and no escape of a\n"
+     "code unit."},
     {"wrap_contents", (PyCFunction)(void (*)(void))native_wrap_contents, METH_FASTCALL,
      "wrap_contents(container, message, path, types): wrap the items of a dict or a list in place.\n\n"
      "`types` are those for texts, integers, floats, dicts and lists."},

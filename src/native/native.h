@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 18 /* increased with every change of an interface */
+#define VERSION 20 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -18,6 +18,7 @@ PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
+PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
@@ -30,6 +31,7 @@ PyObject *native_untrack(PyObject *module, PyObject *value);
 PyObject *native_same_json(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
+PyObject *native_is_simple_json(PyObject *module, PyObject *args);
 PyObject *native_pack_ids(PyObject *module, PyObject *ids);
 PyObject *native_unpack_ids(PyObject *module, PyObject *ids);
 PyObject *native_split_text(PyObject *module, PyObject *args);

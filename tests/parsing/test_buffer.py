@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
+from array import array
+from bisect import bisect_left
+from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from renderers.core.native import COMPILED, native
 from renderers.parsing.buffer import InputBuffer, MarkerSet
 from renderers.parsing.pieces import Pieces
 from renderers.tokenizer.encoding.byte_text import FREE
@@ -123,3 +128,41 @@ def test_a_marker_occurs_in_a_text_or_does_not() -> None:
     assert MarkerSet.of("ab").occurs_in("cab")
     assert not MarkerSet.of("ab").occurs_in("cba")
     assert not MarkerSet.of().occurs_in("a")
+
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+
+
+@needs_c
+@given(
+    st.lists(st.integers(0, 20) | st.integers(0, 2**64 - 1), max_size=30), st.integers(0, 2**64 - 1), st.integers(0, 30)
+)
+@example([], 0, 0)
+@example([1, 1, 2], 1, 3)
+def test_the_first_start_in_c_is_that_of_bisect(starts: list[int], position: int, low: int) -> None:
+    positions = array("Q", sorted(starts))
+    low = min(low, len(positions))
+    for wanted in (position, position % 21):
+        expected = bisect_left(positions, wanted, low, len(positions))
+        assert native.find_start(positions, wanted, low, len(positions)) == expected
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        (array("Q", [1]), 1, 0),
+        (array("Q", [1]), 1, 0, 2),
+        (array("Q", [1]), 1, -1, 1),
+        (array("Q", [1]), -1, 0, 1),
+        (array("Q", [1]), 2**64, 0, 1),
+        (array("Q", [1]), "1", 0, 1),
+        (array("Q", [1]), 1, None, 1),
+        ([1], 1, 0, 1),
+        (b"1234567", 1, 0, 1),
+    ],
+)
+def test_bounds_beyond_the_starts_and_other_types_are_errors(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        native.find_start(*arguments)

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from renderers.core.messages import MAX_JSON_DEPTH
-from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
+from renderers.core.native import native
+from renderers.parsing.lenient_json import JsonError, is_simple_in_python, read_json, read_json_prefix
 
 LENGTH = 1_000_000
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -178,3 +179,20 @@ def test_text_after_a_value_is_not_examined() -> None:
     text = Counted('{"a": "}"} ' + "[" * LENGTH + '"')
     assert read_json_prefix(text, 0) == ({"a": "}"}, 10)
     assert text.taken < 20
+
+
+@given(text=TEXTS | st.text(alphabet="[{\\u", max_size=600), brackets=st.integers(-1, 600))
+@example(text="{" * 300, brackets=299)
+@example(text="a" * 239 + "\\u0041", brackets=0)
+@example(text="\\", brackets=0)
+@example(text="\ud800", brackets=0)
+def test_texts_that_need_no_checks_are_the_same_in_c(text: str, brackets: int) -> None:
+    is_simple = is_simple_in_python if native is None else native.is_simple_json
+    assert is_simple(text, brackets) is is_simple_in_python(text, brackets)
+
+
+@pytest.mark.skipif(native is None, reason="the part in C was not built")
+@pytest.mark.parametrize("arguments", [(), ("",), (b"", 1), ("", "1"), ("", 1, 2), ("", 2**80)])
+def test_arguments_of_another_kind_are_errors(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, OverflowError)):
+        native.is_simple_json(*arguments)

@@ -360,6 +360,10 @@ class Vocabulary(NamedTuple):
         return TokenTexts(dict(enumerate(self.texts)).get)
 
     @property
+    def stored(self) -> None:
+        return None
+
+    @property
     def byte_texts(self) -> ByteTexts:
         return ByteTexts(self.texts)
 

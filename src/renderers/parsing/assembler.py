@@ -8,6 +8,7 @@ from typing import Any
 from renderers.core.completions import (
     CompletionState,
     ContentDelta,
+    MarkerToken,
     ParsedPart,
     ParsedResponse,
     ParsedToolCall,
@@ -23,6 +24,7 @@ from renderers.core.completions import (
 
 # Attributes of enum classes are slow in Python 3.11.
 _MARKER, _REASONING, _CONTENT, _CALL = Region.MARKER, Region.REASONING, Region.CONTENT, Region.CALL
+_SKIPPED = Region.SKIPPED
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -35,11 +37,15 @@ def assemble(events: Iterable[Any], state: CompletionState) -> ParsedResponse:
     skipped: list[list[SkippedTextEvent]] = []
     parts: list[ParsedPart] = []
     recoveries: list[Recovery] = []
+    # The reason of the last skipped text, and the token after it.
+    skipped_reason, skipped_end = "", -1
     region, start, end = _MARKER, 0, 0
     for event in events:
         # Tuples are unpacked, and types compared: attributes and pattern matching take several times as long.
         kind, event_region = type(event), _MARKER
-        if kind is ContentDelta:
+        if kind is MarkerToken:
+            first, last = event
+        elif kind is ContentDelta:
             text, first, last = event
             content.append(text)
             event_region = _CONTENT
@@ -48,7 +54,8 @@ def assemble(events: Iterable[Any], state: CompletionState) -> ParsedResponse:
             reasoning.append(text)
             event_region = _REASONING
         elif kind is ToolCallDelta:
-            first, last, event_region = event.start, event.end, _CALL
+            _, _, first, last, _, _ = event
+            event_region = _CALL
         elif kind is ToolCallEnd:
             _, call, first, last = event
             if call.recoveries:
@@ -57,12 +64,13 @@ def assemble(events: Iterable[Any], state: CompletionState) -> ParsedResponse:
             calls.append(call)
         elif kind is SkippedTextEvent:
             _, reason, first, last = event
-            event_region = Region.SKIPPED
+            event_region = _SKIPPED
             # Adjacent text with the same reason is joined.
-            if skipped and skipped[-1][-1].reason == reason and skipped[-1][-1].end == first:
+            if skipped_end == first and skipped_reason == reason:
                 skipped[-1].append(event)
             else:
                 skipped.append([event])
+            skipped_reason, skipped_end = reason, last
         else:
             first, last = event.start, event.end
             if kind is RecoveryEvent:
@@ -89,4 +97,6 @@ def assemble(events: Iterable[Any], state: CompletionState) -> ParsedResponse:
 
 
 def _joined(run: list[SkippedTextEvent]) -> SkippedText:
+    if len(run) == 1:
+        return _new(SkippedText, run[0])
     return SkippedText("".join([event.text for event in run]), run[0].reason, run[0].start, run[-1].end)

@@ -8,10 +8,13 @@ from array import array
 from bisect import bisect_left
 from typing import NamedTuple
 
+from renderers.core.native import native
 from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 
 _NOWHERE = sys.maxsize
+# Finds the first of the positions of tokens that is not below a position, between two indices.
+_find_start = bisect_left if native is None else native.find_start
 
 
 class MarkerSet(NamedTuple):
@@ -111,7 +114,7 @@ class InputBuffer:
     def discard_read(self) -> None:
         """Drop the tokens that were read completely. A token that was read in part stays."""
         starts, read_to = self._starts, self._offset + self.position
-        count = bisect_left(starts, read_to)
+        count = _find_start(starts, read_to, 0, len(starts))
         start = starts[count] if count < len(starts) else self._offset + len(self.byte_text)
         if start > read_to:
             count -= 1
@@ -146,34 +149,44 @@ class InputBuffer:
         of them takes one pass over the input for each text, and one over the tokens for each set.
         """
         start = self.position if start is None else start
-        byte_text, occurrences = self.byte_text, self._occurrences
+        byte_text, (_, tokens, texts, _) = self.byte_text, marker_set
         first, first_marker = _NOWHERE, ""
         if self._marks:
-            first = self._find_token(marker_set.tokens, start)
-            first_marker = byte_text[first] if first < _NOWHERE else ""
-        for marker in marker_set.texts:
-            position = occurrences.get(marker, -1)
-            if position < start:
-                position = byte_text.find(marker, start)
-                if position < 0:
-                    position = _NOWHERE
-                occurrences[marker] = position
-            if position < first or (position == first and len(first_marker) == 1):
-                first, first_marker = position, marker
+            first = self._token_occurrences.get(tokens, -1)
+            if first < start:
+                first = self._find_token(tokens, start)
+            if first < _NOWHERE:
+                first_marker = byte_text[first]
+        if texts:
+            occurrences = self._occurrences
+            for marker in texts:
+                position = occurrences.get(marker, -1)
+                if position < start:
+                    position = byte_text.find(marker, start)
+                    if position < 0:
+                        position = _NOWHERE
+                    occurrences[marker] = position
+                if position < first or (position == first and len(first_marker) == 1):
+                    first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
 
     def _find_token(self, tokens: frozenset[str], start: int) -> int:
-        position = self._token_occurrences.get(tokens, -1)
-        if position < start:
-            byte_text, marks, offset = self.byte_text, self._marks, self._offset
-            for index in range(bisect_left(marks, start + offset), len(marks)):
-                position = marks[index] - offset
-                if byte_text[position] in tokens:
-                    break
-            else:
-                position = _NOWHERE
-            self._token_occurrences[tokens] = position
-        return position
+        """Find a token of a set that occurs after those that were found before."""
+        byte_text, marks, offset = self.byte_text, self._marks, self._offset
+        found = _NOWHERE
+        for index in range(bisect_left(marks, start + offset), len(marks)):
+            position = marks[index] - offset
+            if byte_text[position] in tokens:
+                found = position
+                break
+        self._token_occurrences[tokens] = found
+        return found
+
+    def has_marker(self, start: int, end: int) -> bool:
+        """Return True if a marker character is between two positions."""
+        marks = self._marks
+        index = bisect_left(marks, start + self._offset)
+        return index < len(marks) and marks[index] < end + self._offset
 
     def skip_spaces(self, limit: int) -> int:
         """Return the first position that is not whitespace. At most `limit` characters are skipped."""
@@ -194,8 +207,8 @@ class InputBuffer:
                 # After a marker that is a token.
                 index += 1
             elif distance > 0:
-                index = bisect_left(starts, position, index)
+                index = _find_start(starts, position, index, len(starts))
             else:
-                index = bisect_left(starts, position, 0, index)
+                index = _find_start(starts, position, 0, index)
             self._known, self._known_index = position, index
         return self._first_token + self._known_index

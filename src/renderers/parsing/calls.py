@@ -145,7 +145,7 @@ class CallReader:
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
-        byte_text = "".join([part for part, _ in self._captured])
+        byte_text, raw = self._captured_texts()
         payload = _new(Payload, (byte_text, marker_text.mark, marker_text.decode, self.schemas))
         call = self._read(payload)
         if not in_string and call.status is not _OK and self.is_in_string:
@@ -165,14 +165,21 @@ class CallReader:
                 broken = None
                 if self._needs_closing:
                     self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
-        call.raw, call.status = "".join([text for _, text in self._captured]), broken or call.status
+        call.raw, call.status = raw, broken or call.status
         if call.status is not _OK:
             closing = self._buffer.byte_text[self._buffer.position : end]
             if self.section and broken is not _UNCLOSED:
                 closing += tool_format.padding + self._section_closing
-            call.text = marker_text.decode(self._opening) + call.raw + marker_text.decode(closing)
+            call.text = marker_text.decode(self._opening) + raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
         return True
+
+    def _captured_texts(self) -> tuple[str, str]:
+        """Return all text of the call, as byte text and decoded."""
+        captured = self._captured
+        if len(captured) == 2 and not captured[0][0]:
+            return captured[1]
+        return "".join([part for part, _ in captured]), "".join([text for _, text in captured])
 
     @property
     def is_in_value(self) -> bool:

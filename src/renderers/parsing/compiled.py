@@ -86,6 +86,8 @@ class CompiledGrammar:
         self._compile_fields()
         self.prefills = BoundedTable[Pieces](keep=_KEPT_PREFILLS)
         """The beginnings of turns in the latest prompts, by their byte text."""
+        self.known_turns = BoundedTable[Pieces | None](keep=_KEPT_PREFILLS)
+        """The same by the ids of a turn and its header. None for ids that do not begin with the header."""
         self.assumed_prefill = Pieces.of([self.think]) if grammar.assumes_reasoning else NO_PIECES
         """The beginning of a turn to assume if the prompt is not given."""
 
@@ -157,6 +159,8 @@ class CompiledGrammar:
         """Compile the markers to search for in each state."""
         grammar, marker_text, stops = self.grammar, self.marker_text, self.marker_text.stops
         self.stop_markers = MarkerSet.of(*stops)
+        self.header_start = next(iter(marker_text.ids_in(self.header[:1])), None)
+        """The id that the header begins with. None if it begins with text."""
         self.header_ids, self.stop_ids = marker_text.ids_in(self.header), marker_text.ids_in("".join(sorted(stops)))
         """The ids of the tokens in the header, and of all stop tokens."""
         self.reasoning_markers = MarkerSet.of(*stops, UNKNOWN, self.think, self.think_end)

@@ -13,6 +13,7 @@ from renderers.core.completions import (
     ContentDelta,
     MarkerToken,
     ParseEvent,
+    ReasoningDelta,
     RecoveryEvent,
     RecoveryKind,
     Region,
@@ -23,6 +24,7 @@ from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.grammar import Edges
 from renderers.parsing.markers import MarkerText
 from renderers.parsing.plain import PlainTokens
+from renderers.tokenizer.encoding.byte_text import from_byte_text
 
 MakeEvent = Callable[[str, int, int], ParseEvent]
 """Make an event from a text, its first token, and the token after its last one."""
@@ -83,8 +85,9 @@ class Emitter:
 
     def enter_field(self, field: Field) -> None:
         self._field, self.leading = field, ""
-        _, region, self._lead, self._left, *_ = field
-        self.region = region or self.region
+        _, region, self._lead, self._left, _, _, _ = field
+        if region is not None:
+            self.region = region
 
     def take_events(self) -> list[ParseEvent]:
         events, self.events = self.events, []
@@ -117,23 +120,21 @@ class Emitter:
 
     def advance_to(self, position: int) -> tuple[int, int]:
         """Read up to a position. Return the span of its tokens. Emit pending markers first."""
-        buffer = self._buffer
+        buffer, start = self._buffer, self._emitted_to
         if self._markers_pending:
-            self.emit_markers()
-        start = self._emitted_to
+            self._markers_pending = False
+            end = buffer.token_at(buffer.position)
+            if end > start:
+                if end > 0:
+                    self.events.append(_new(MarkerToken, (start if start > 0 else 0, end)))
+                start = end
         self._emitted_to = end = buffer.token_at(position)
         buffer.position = position
         return (start, end) if start >= 0 else (0, end if end > 0 else 0)
 
     def emit_markers(self) -> None:
-        if not self._markers_pending:
-            return
-        self._markers_pending = False
-        start, end = self._emitted_to, self._buffer.token_at(self._buffer.position)
-        if end > start:
-            if end > 0:
-                self.events.append(_new(MarkerToken, (start if start > 0 else 0, end)))
-            self._emitted_to = end
+        if self._markers_pending:
+            self.advance_to(self._buffer.position)
 
     def read_markers_to(self, position: int) -> None:
         """Read markers and padding up to a position. They are emitted with the text that follows."""
@@ -147,7 +148,7 @@ class Emitter:
         on keeps back a suffix that the next chunk can change, except with `flush`. `marker` is a
         marker at that position, to be read as well.
         """
-        buffer, field = self._buffer, self._field
+        buffer = self._buffer
         start = buffer.position
         if closed is not None and end == start:
             self.trimmed = ""
@@ -159,32 +160,38 @@ class Emitter:
             if not self._read_padding(end, is_decided=flush or closed is not None):
                 return
             start = buffer.position
+        # Unpacking takes less time than attributes of a named tuple.
+        make_event, _, _, _, ends, captured, _ = self._field
         text_end = end
         if closed is not None:
-            if field.ends:
+            if ends:
                 text_end = closed.end_in(byte_text, start, end)
-            self.trimmed = byte_text[text_end:end]
+            self.trimmed = byte_text[text_end:end] if text_end < end else ""
         elif not flush:
-            for edges in field.ends:
+            for edges in ends:
                 text_end = min(text_end, edges.sure_in(byte_text, start, end))
             if not byte_text.isascii():
                 text_end = complete_characters_end(byte_text, start, text_end)
         if text_end > start:
-            part = byte_text[start:text_end]
-            text = part if part.isascii() else self._decode(part)
+            text = part = byte_text[start:text_end]
+            if not part.isascii():
+                text = self._decode(part) if buffer.has_marker(start, text_end) else from_byte_text(part)
             region = self.region
             if region is _REASONING:
                 self.has_reasoning = True
             elif region is _CONTENT_REGION:
                 self.has_content = True
-            if field.captured is not None:
-                field.captured.append((part, text))
+            if captured is not None:
+                captured.append((part, text))
             if start < buffer.completion_start:
                 # All of the text is captured, but the event has only the completion's part.
                 text = self._decode(part[buffer.completion_start - start :])
             first, last = self.advance_to(text_end)
             if last:
-                self.events.append(field.make_event(text, first, last))
+                if make_event is ContentDelta or make_event is ReasoningDelta:
+                    self.events.append(_new(make_event, (text, first, last)))  # type: ignore[arg-type]
+                else:
+                    self.events.append(make_event(text, first, last))
         if marker or closed is not None:
             buffer.position = end + len(marker)
             self._markers_pending = True
@@ -231,7 +238,7 @@ class Emitter:
 
 
 def skipped_because(reason: str) -> MakeEvent:
-    return lambda text, start, end: SkippedTextEvent(text, reason, start, end)
+    return lambda text, start, end: _new(SkippedTextEvent, (text, reason, start, end))
 
 
 def complete_characters_end(byte_text: str, start: int, end: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
+from renderers.core.native import native
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _SIMPLE = lazy_pattern(
@@ -31,6 +32,14 @@ _DECODER = json.JSONDecoder(strict=False)
 
 class JsonError(ValueError):
     """A text is not a JSON value. The message completes the sentence "it …"."""
+
+
+def is_simple_in_python(text: str, brackets: int, /) -> bool:
+    """Return True if a text is ASCII, has at most some opening brackets, and no escape of a code unit."""
+    return text.isascii() and text.count("{") + text.count("[") <= brackets and "\\u" not in text
+
+
+_is_simple = is_simple_in_python if native is None else native.is_simple_json
 
 
 def read_json(text: str) -> Any:
@@ -57,7 +66,7 @@ def read_json(text: str) -> Any:
 
 def is_shallow(text: str) -> bool:
     """Return True if no value in a text can be nested too deep, because it has few brackets."""
-    if len(text) <= MAX_JSON_DEPTH:
+    if len(text) <= MAX_JSON_DEPTH or (text.isascii() and _is_simple(text, MAX_JSON_DEPTH)):
         return True
     # Splitting finds the next bracket faster than `str.count`, which compares each character.
     most = MAX_JSON_DEPTH + 1
@@ -125,6 +134,8 @@ def _decode(piece: str, start: int) -> Any:
 
 def _reject_surrogates(piece: str, value: Any) -> None:
     """Raise if a string in a value, decoded from a text, has no UTF-8 form."""
+    if piece.isascii() and _is_simple(piece, len(piece)):
+        return
     searched = piece
     if "\\u" in piece and _SURROGATE_ESCAPE.search(piece):
         # Two escapes can form a character, so the decoded strings are searched.

@@ -26,6 +26,8 @@ class MarkerTokenizer(Protocol):
     @property
     def byte_texts(self) -> ByteTexts | None: ...
     @property
+    def stored(self) -> object | None: ...
+    @property
     def added_tokens(self) -> Mapping[str, int]: ...
     @property
     def reserved_texts(self) -> frozenset[str]: ...
@@ -49,7 +51,8 @@ class MarkerText:
         for token_id, character in characters.items():
             self._texts[character] = texts[token_id].replace(UNKNOWN, "")
         narrow = {character: text for character, text in self._texts.items() if character <= "\xff"}
-        self._narrow_texts = [(mark.encode("latin-1"), text.encode("latin-1")) for mark, text in narrow.items()]
+        # An int, because Python makes an error message before it searches for bytes in bytes.
+        self._narrow_texts = [(ord(mark), text.encode("latin-1")) for mark, text in narrow.items()]
         # The table has no markers that take two bytes, and the end of a prompt can have any marker.
         self._has_wide = len(narrow) < len(self._texts)
         self._decoded: dict[str, str] = {}
@@ -63,7 +66,10 @@ class MarkerText:
         self._piece_texts = PieceTexts(texts, characters)
         # Most vocabularies end with added tokens.
         size = max((0, *tokenizer.added_tokens.values())) + 1
-        self._table = PieceTable(texts, characters, lambda: tokenizer.byte_texts, size=size) if COMPILED else None
+        stored = tokenizer.stored is not None
+        self._table = (
+            PieceTable(texts, characters, lambda: tokenizer.byte_texts, stored=stored, size=size) if COMPILED else None
+        )
         self.stops = frozenset(characters[token_id] for token_id in stops if token_id in characters)
         """The stop tokens, as characters of byte text."""
 
@@ -143,9 +149,9 @@ class MarkerText:
             if mark in data:
                 if not text:
                     # Bytes before and after a marker do not form a character, even if the marker has no text.
-                    return "".join(map(self.decode, byte_text.split(mark.decode("latin-1"))))
+                    return "".join(map(self.decode, byte_text.split(chr(mark))))
                 # Faster than `bytes.replace`, which first counts the marks, byte by byte.
-                data = text.join(data.split(mark))
+                data = text.join(data.split(bytes((mark,))))
         return data.decode("utf-8", "replace")
 
     def _decode_wide(self, byte_text: str) -> str:

@@ -128,6 +128,9 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: Sequence[Any]) -> Pieces
     Raises:
         TypeError: An id is not an int. Names its position.
     """
+    pieces = _known_prefill(compiled, prompt_ids)
+    if pieces is not None:
+        return pieces
     header, size = compiled.header, _FIRST_WINDOW
     ends_turn = compiled.stop_markers.occurs_in
     # A window may begin within a header, so a stop token in the header shows nothing.
@@ -157,6 +160,28 @@ def find_prefill(compiled: CompiledGrammar, prompt_ids: Sequence[Any]) -> Pieces
             return _pieces_of(text) if is_open else NO_PIECES
         size *= _WINDOW_GROWTH
     return NO_PIECES
+
+
+def _known_prefill(compiled: CompiledGrammar, prompt_ids: Sequence[Any]) -> Pieces | None:
+    """Return the result of `find_prefill` for a prompt with a header that begins at the last token of that id.
+
+    None if there is no header among the last ids, or if it does not begin with a token.
+    """
+    token = compiled.header_start
+    ids = prompt_ids[-_FIRST_WINDOW:]
+    ids = ids.tolist() if _is_packed(ids) else ids
+    if token is None or type(ids) is not list or find_invalid_id(ids) >= 0 or token not in ids:
+        return None
+    ids.reverse()
+    # The turn so far in most prompts: the header, and perhaps a marker.
+    turn = tuple(ids[ids.index(token) :: -1])
+    return compiled.known_turns.get(turn, functools.partial(_prefill_in, compiled, turn))
+
+
+def _prefill_in(compiled: CompiledGrammar, turn: tuple[int, ...]) -> Pieces | None:
+    """Return the byte text after the header that a turn begins with, in pieces. None if it does not begin with it."""
+    byte_text = compiled.marker_text.byte_text(list(turn))
+    return _pieces_of(byte_text.removeprefix(compiled.header)) if byte_text.startswith(compiled.header) else None
 
 
 def _is_packed(ids: Sequence[Any]) -> TypeGuard[array[int]]:

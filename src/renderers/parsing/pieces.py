@@ -18,8 +18,8 @@ _NARROW_MARKERS = "".join(character for character in (UNKNOWN, *FREE) if charact
 MARKER_CHARACTERS = re.compile(f"[{_NARROW_MARKERS}\u0100-{FREE[-1]}]")
 """The characters that stand for tokens in byte text, and the one for ids that are not tokens."""
 
-_NEW_IDS_UNTIL_FILLED = 2**15
-"""The number of new ids that take as long as the texts of a whole vocabulary."""
+_NEW_IDS_UNTIL_FILLED, _NEW_IDS_UNTIL_READ = 2**15, 2**12
+"""The number of new ids that take as long as the texts of a whole vocabulary, computed or read from a file."""
 _TOKENS_PER_NEW_ID = 2**8
 """The number of tokens that are joined again in the time of a new id."""
 
@@ -103,8 +103,8 @@ class PieceTable:
     """The same texts in a form that the C extension joins. An id is added when it is first needed.
 
     `vocabulary` returns the texts of a whole vocabulary, or None. They are added once enough tokens were joined to
-    repay the time that it takes. `size` is a number of ids to make room for at once. Threads can share a table:
-    adding an id twice changes nothing.
+    repay the time that it takes, which is less if the texts are `stored` in a file. `size` is a number of ids to make
+    room for at once. Threads can share a table: adding an id twice changes nothing.
 
     >>> table = PieceTable({0: "Hel", 1: "lo"}, {1: "p"})
     >>> table.join([0, 1]).byte_text, table.join([-1]) is None
@@ -117,12 +117,13 @@ class PieceTable:
         overrides: Mapping[int, str],
         vocabulary: Callable[[], ByteTexts | None] = lambda: None,
         *,
+        stored: bool = False,
         size: int = _SMALLEST_TABLE,
     ) -> None:
         self._texts, self._overrides, self._vocabulary = texts, overrides, vocabulary
         # One attribute, so that threads always see entries with their own long texts.
         self._table = bytearray(min(size, _LARGEST_TABLE) * _ENTRY), bytearray()
-        self._new_until_filled = _NEW_IDS_UNTIL_FILLED
+        self._new_until_filled = _NEW_IDS_UNTIL_READ if stored else _NEW_IDS_UNTIL_FILLED
 
     def join(self, ids: list[Any], first: int = 0) -> Pieces | None:
         """Return the pieces of some ids. None if any of them has no entry in the table, or is not an id.

@@ -66,7 +66,7 @@ def without_end(text: str, special_tokens: frozenset[str]) -> str:
         text = stripped.removesuffix(max(ends, key=len))
 
 
-_NO_TOKENS = SimpleNamespace(token_texts={}, byte_texts=None, added_tokens={}, reserved_texts=frozenset())
+_NO_TOKENS = SimpleNamespace(token_texts={}, byte_texts=None, stored=None, added_tokens={}, reserved_texts=frozenset())
 _TEXT_ONLY = MarkerText(_NO_TOKENS, markers=(), stops=())
 """A vocabulary without tokens: all markers are text."""
 

@@ -344,7 +344,7 @@ class MarkerScanner(Scanner):
         """Begin the text after calls or after a marker. The whitespace between it and earlier content is kept."""
         if self.emitter.has_content and field.make_event is ContentDelta:
             field = _new(Field, (self._make_later_content, *field[1:]))
-        self.begin_content(field)
+        self.begin(self._in_content, field)
 
     def _make_later_content(self, text: str, start: int, end: int) -> ParseEvent:
         emitter = self.emitter

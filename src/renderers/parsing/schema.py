@@ -10,7 +10,6 @@ a type in the schema JSON is parsed as JSON. Only types are checked: this is not
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 import re
@@ -128,6 +127,7 @@ class ToolSchemas:
     def __init__(self, tools: Sequence[Any] | None) -> None:
         self._tools = tools
         self._parsed: dict[str, Mapping[str, Any]] | None = None
+        self._members: dict[str, _Members] = {}
 
     @property
     def names(self) -> Set[str] | None:
@@ -185,12 +185,29 @@ class ToolSchemas:
         >>> tools.parameters("f")("days").types
         frozenset({'integer'})
         """
-        root = self._root(tool)
-        return _unknown if root is None else functools.partial(_member, root, root)
+        members = self._members.get(tool)
+        if members is None:
+            root = self._root(tool)
+            if root is None:
+                return _unknown
+            members = self._members[tool] = _Members(root)
+        return members.__getitem__
 
     def parameter(self, tool: str, name: str) -> Schema | None:
         """Return the schema of a parameter. None if the tool or its types are unknown."""
         return self.parameters(tool)(name)
+
+
+class _Members(dict[str, Schema | None]):
+    """The schemas of the members of an object with a schema, parsed when first needed. None if types are unknown."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._root = root
+
+    def __missing__(self, name: str) -> Schema | None:
+        schema = self[name] = _member(self._root, self._root, name)
+        return schema
 
 
 def _unknown(_: str) -> None:

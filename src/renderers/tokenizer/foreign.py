@@ -137,6 +137,7 @@ class ForeignVocab:
     token_sizes: ClassVar[None] = None
     """None: the texts of its tokens need not add up to the text that they encode."""
     byte_texts: ClassVar[None] = None
+    stored: ClassVar[None] = None
     """None: a wrapped class does not list its tokens."""
     gives_offsets = lazy[bool](lambda self: self._returned_offsets(_NEIGHBOUR) is not None)
     """True if the wrapped class returns offsets when it is called."""

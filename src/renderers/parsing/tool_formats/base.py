@@ -22,6 +22,9 @@ NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
 _BESIDE_ARGUMENTS = frozenset({*NAMES, *IDS, "type", "index"})
 """The keys of an object that describes a call without arguments."""
 
+_new = tuple.__new__
+"""Creates a named tuple in half the time of its constructor."""
+
 MarkerPair = tuple[str, str]
 """An opening marker and its closing marker."""
 
@@ -238,7 +241,7 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
         if key in value:
             written = value[key]
             is_object = isinstance(written, dict)
-            parsed = ReadArguments(written, OK) if is_object else read_arguments(member_text(text, key))
+            parsed = _new(ReadArguments, (written, OK, ())) if is_object else read_arguments(member_text(text, key))
             break
     else:
         if name is not None and value.keys() - _BESIDE_ARGUMENTS:
@@ -274,7 +277,7 @@ def broken_call(payload: Payload, head: CallHead) -> ParsedToolCall:
 
 
 def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:
-    return ParsedToolCall("", name, status=status)
+    return ParsedToolCall("", name, None, None, status)
 
 
 def named_call(
