@@ -149,7 +149,7 @@ def test_built_in_tools_have_no_prefix_unless_a_function_has_their_name() -> Non
     [
         (
             [{"role": "user", "content": [{"type": "image"}]}],
-            "is a part of type 'image', and this format accepts only text",
+            "is a part of type 'image', and this format accepts text parts only",
         ),
         ([{"role": "judge", "content": "x"}], "Harmony refuses message 0: there is no role 'judge'"),
     ],
