@@ -78,6 +78,7 @@ stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_training --cases $(or $(SAMPLES),1500)
 	$(REAL) $(BIN)/python -m tests.stress_declarations --cases $(or $(TOOLS),20000)
 	$(REAL) $(BIN)/python -m tests.stress_harmony --cases $(or $(HARMONY),20000)
+	$(REAL) $(BIN)/python -m tests.stress_harmony --program harmony-0.1 --cases $(or $(HARMONY),2000)
 	$(REAL) $(BIN)/python -m tests.stress_deepseek --cases $(or $(DEEPSEEK),20000)
 	$(REAL) $(BIN)/python -m tests.stress_inkling --cases $(or $(INKLING),20000)
 	$(REAL) $(BIN)/python -m scripts.training_rows

@@ -293,10 +293,10 @@ def test_merged_switches_take_precedence_and_do_not_change_the_config() -> None:
 
 def test_an_unknown_switch_is_rejected_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(
-        ValueError, match=r"has bar, date: not a switch of Qwen3RendererConfig\. .* are: enable_thinking\."
+        ValueError, match=r"has bar, date: not a switch of Qwen3RendererConfig\. Allowed: enable_thinking\."
     ):
         merge_chat_template_kwargs(Qwen3RendererConfig(), {"date": "2026-01-31", "bar": 1})
-    with pytest.raises(ValueError, match=r"has image_cache_max: .* are: add_vision_id\."):
+    with pytest.raises(ValueError, match=r"has image_cache_max: .* Allowed: add_vision_id\."):
         merge_chat_template_kwargs(Qwen3VLRendererConfig(), {"image_cache_max": 1})
     with pytest.raises(ValueError, match=r"of AutoRendererConfig\. It has no switches\."):
         merge_chat_template_kwargs(AutoRendererConfig(), {"enable_thinking": True})
@@ -316,3 +316,9 @@ def test_switches_that_are_not_a_mapping_are_rejected(config: BaseRendererConfig
     pairs: Any = [("enable_thinking", False)]
     with pytest.raises(TypeError, match="chat_template_kwargs must be a mapping, not a list"):
         merge_chat_template_kwargs(config, pairs)
+
+
+@pytest.mark.parametrize("flag", ["preserve_all_thinking", "preserve_thinking_between_tool_calls"])
+def test_flags_that_thinking_retention_replaced_are_rejected(flag: str) -> None:
+    with pytest.raises(ValidationError, match=f"{flag} was replaced by thinking_retention"):
+        DefaultRendererConfig(**{flag: True})

@@ -35,6 +35,7 @@ from renderers import (
     Nemotron35RendererConfig,
     Qwen3Renderer,
     Qwen3RendererConfig,
+    Qwen35RendererConfig,
     Qwen36RendererConfig,
     Qwen38Renderer,
     SamplingConventions,
@@ -127,8 +128,29 @@ def test_a_renderer_without_a_config_equals_one_with_the_default_config(key: str
     renderer, configured = (RENDERER_REGISTRY[key](tokenizer, config) for config in (None, CONFIG_CLASSES[key]()))
     assert renderer == configured
     assert repr(renderer.chat_template_kwargs) == repr(configured.chat_template_kwargs)
-    assert renderer.config == configured.config == CONFIG_CLASSES[key]()
+    assert renderer.settings.config == configured.settings.config == CONFIG_CLASSES[key]()
+    assert renderer.config == configured.config
     assert renderer == RENDERER_REGISTRY[key](tokenizer, AutoRendererConfig())
+
+
+@pytest.mark.parametrize(("default", "thinks"), [("true", True), ("false", False)])
+def test_the_config_of_a_renderer_has_the_thinking_that_the_template_chooses(default: str, thinks: bool) -> None:
+    template = (
+        "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n"
+        f"{{% if enable_thinking|default({default}) %}}<think>{{% endif %}}{{% endif %}}"
+    )
+    config = Qwen35RendererConfig(any_template=True)
+    renderer = create_renderer(load_tokenizer(EMBEDDED), config, chat_template=template)
+    assert renderer.config == config.model_copy(update={"enable_thinking": thinks})
+    other = create_renderer(load_tokenizer(EMBEDDED), config, chat_template=template.replace("enable_thinking", "x"))
+    assert other.config == config
+
+
+def test_a_config_is_checked_before_the_model_is_loaded() -> None:
+    config = GLM51RendererConfig(thinking_retention="tool_cycle")
+    with pytest.raises(ValueError, match="clear_thinking=False implies thinking_retention='all'"):
+        create_renderer("no/such-model", config, chat_template_kwargs={"clear_thinking": False})
 
 
 def test_arguments_that_repeat_the_defaults_make_an_equal_renderer() -> None:

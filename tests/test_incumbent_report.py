@@ -30,13 +30,13 @@ def test_a_class_without_failures_is_unused() -> None:
     assert explain({}, (DATES,)).unused == ["dates"]
 
 
-def test_the_table_counts_tests_by_class() -> None:
+def test_the_table_counts_tests_by_class_with_and_without_the_old_program() -> None:
     explained = explain({"tests/test_dates.py::test_today": "assert 1 == 2"}, (DATES,))
 
-    page = table(explained, release="0.1.12", passing=200)
+    page = table(explained, explain({}, (DATES,)), release="0.1.12", passing=200, program="harmony-0.1")
 
-    assert "| pass on this package | 199 (99.5 %) |" in page
-    assert "| dates | 1 | The date is an argument. |" in page
+    assert "| pass on this package | 199 (99.5 %) | 200 (100.0 %) |" in page
+    assert "| dates | 1 | 0 | The date is an argument. |" in page
 
 
 def test_names_of_classes_are_unique() -> None:

@@ -1,6 +1,6 @@
 """A pytest plugin that adds private names of release 0.1 to this package, as far as its tests need them.
 
-    pytest -p private_names_plugin
+    pytest -p private_names_plugin [--gpt-oss-program harmony-0.1]
 
 Each name stands for a helper of this package. The tests compare the default date of gpt-oss with the current one, and
 here it is always the same, so they get a clock that shows this date.
@@ -16,10 +16,12 @@ from typing import Any
 import renderers.base
 import renderers.configs
 import renderers.parsing
+import renderers.settings
 from renderers.compat.segments import attribute_text_segments
 from renderers.configs import BaseRendererConfig
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.tokens import MultiModalData
+from renderers.families import Family
 from renderers.programs.typescript_tools import declare_tools
 from renderers.renderer import ChatRenderer
 from renderers.tokenizer.loading.locate import MIRRORS
@@ -54,6 +56,25 @@ class FixedClock(datetime.datetime):
     @classmethod
     def now(cls, tz: datetime.tzinfo | None = None) -> Any:
         return DEFAULT_DATE.astimezone(tz) if tz else DEFAULT_DATE
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the option."""
+    parser.addoption("--gpt-oss-program", help="the program of gpt-oss, if a test chooses none")
+
+
+def pytest_configure(config: Any) -> None:
+    """Set the program of gpt-oss."""
+    program = config.getoption("--gpt-oss-program")
+    if program is None:
+        return
+    choose = vars(renderers.settings)["_choose_program"]
+
+    def choose_program(requested: str | None, family: Family, *others: Any, **options: Any) -> Any:
+        is_default = requested is None and family.key == "gpt-oss" and options["own_template"]
+        return choose(program if is_default else requested, family, *others, **options)
+
+    set_names(renderers.settings, _choose_program=choose_program)
 
 
 def pytest_collection_finish() -> None:
@@ -124,5 +145,7 @@ set_names(
 set_names(renderers.parsing, _strip_stop_tokens=strip_stop_tokens)
 set_names(importlib.import_module("renderers.kimi_k25"), _function_to_typescript=typescript)
 set_names(importlib.import_module("renderers.nemotron3"), _is_super=is_super)
+for family in ("nemotron-3", "nemotron-3-ultra", "nemotron-3.5"):
+    set_names(renderers.base.RENDERER_REGISTRY[family], _config_cls=config_class(family), _ultra=family != "nemotron-3")
 set_names(ChatRenderer, _tokenizer=property(lambda renderer: renderer.tokenizer))
 set_names(ChatRenderer, **{name: token_id(token) for name, token in SPECIAL_TOKENS.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from renderers.core.text import describe_type
 from renderers.families import Family
 from renderers.families.configs.base import check_argument_names, custom_renderer_config, load_custom_renderer
 from renderers.parsing.grammar import ParserOverrides
+from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.settings import ConfigOptions, ConfigValues, to_datetime
 
 
@@ -51,6 +52,14 @@ class ConfigReader:
             raise TypeError(
                 f"{kind.__name__} has no `name` field. Wrap a config class of your own in a CustomRendererConfig."
             )
+        # Checked now, because the model is loaded before the config is read.
+        merge_chat_template_kwargs(self.config, self._own_switches())
+
+    def _own_switches(self) -> dict[str, Any]:
+        """Return the template arguments that are switches of the config."""
+        passed = self.options.chat_template_kwargs
+        names = type(self.config).template_field_names() if isinstance(self.config, BaseRendererConfig) else ()
+        return {name: passed[name] for name in names if name in passed} if isinstance(passed, Mapping) else {}
 
     @property
     def family_key(self) -> str | None:
@@ -98,6 +107,23 @@ class ConfigReader:
 def default_config(family: Family) -> BaseRendererConfig:
     """Return the config of a family with all fields at their defaults."""
     return CONFIG_CLASSES[family.key]()
+
+
+def with_default_thinking(
+    config: BaseRendererConfig, prompt_with: Callable[[Mapping[str, Any]], str]
+) -> BaseRendererConfig:
+    """Return a config with the value of the template for a switch of thinking that is None.
+
+    `prompt_with` returns the generation prompt for some switches. The value is the one that does not change the
+    prompt. None stays if both values or neither of them do.
+    """
+    names = [name for name in THINKING_SWITCHES if name in type(config).template_field_names()]
+    defaults: dict[str, bool] = {}
+    for name in names:
+        if getattr(config, name) is None:
+            same = [value for value in (False, True) if prompt_with({name: value}) == prompt_with({})]
+            defaults |= {name: same[0]} if len(same) == 1 else {}
+    return config.model_copy(update=defaults) if defaults else config
 
 
 def find_custom_renderer(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import logging
 import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from renderers.batching import BatchErrors, attempt, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Extension
@@ -86,7 +87,6 @@ class ChatRenderer:
     settings: RendererSettings
 
     tokenizer = SettingAttribute[LoadedTokenizer | ForeignTokenizer]()
-    config: ClassVar[SettingAttribute[BaseRendererConfig]] = SettingAttribute()
     chat_template = SettingAttribute[str | None]()
     chat_template_kwargs = SettingAttribute[Mapping[str, Any]]()
     date = SettingAttribute[datetime.datetime]()
@@ -102,6 +102,18 @@ class ChatRenderer:
     parsers = SettingAttribute[ParserOverrides]()
     family_match = SettingAttribute[FamilyMatch]()
     found = property(operator.attrgetter("family_match"), doc="The old name of `family_match`.")
+
+    @lazy
+    def config(self) -> BaseRendererConfig:
+        """The config, including the options that were passed as arguments.
+
+        A switch of thinking that is None has the value that the template chooses.
+        """
+        # The config classes need pydantic, which takes longer to import than the rest of a renderer.
+        from renderers.config_reader import with_default_thinking
+
+        prompt_with = functools.partial(self._pipeline.generation_prompt, with_tools=False)
+        return with_default_thinking(self.settings.config, prompt_with)
 
     def __post_init__(self) -> None:
         self._check()

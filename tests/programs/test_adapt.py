@@ -84,7 +84,7 @@ def test_a_part_that_is_not_text_is_rejected_with_its_path_if_the_template_accep
 ) -> None:
     with pytest.raises(MessageError) as caught:
         adapted(STRINGS, user("Hi"), user([*TWO_PARTS, part]))
-    assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template accepts only text"
+    assert str(caught.value) == f"message 1: content.2 {is_what}, and this chat template accepts text parts only"
     assert (caught.value.message, caught.value.path) == (1, ("content", 2))
 
 

@@ -1,4 +1,4 @@
-"""The ids of OpenAI's encoder for gpt-oss, which runs in an environment of its own."""
+"""The ids of OpenAI's encoder and of release 0.1 for gpt-oss. Each runs in an environment of its own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers import Peer, child_environment, find_python
+from benchmarks.peers import OLD_RELEASE, Peer, child_environment, find_python
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+from scripts.compare.releases import OldRelease
 from tests.support.models import CACHE, snapshot_of
 
-__all__ = ["ENCODER", "MODEL", "harmony_vocabulary", "reference_ids"]
+__all__ = ["ENCODER", "MODEL", "harmony_vocabulary", "reference_ids", "release_ids"]
 
 ENCODER = Peer(requirement="openai-harmony==0.0.8", beside=())
 MODEL = "openai/gpt-oss-20b"
@@ -45,4 +46,21 @@ def reference_ids(jobs: list[dict[str, Any]]) -> list[list[int]] | None:
         command, input=json.dumps(jobs), env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
     ids: list[list[int]] = json.loads(result.stdout)
+    return ids
+
+
+def release_ids(jobs: list[dict[str, Any]]) -> list[list[int]] | None:
+    """Return the ids of jobs with release 0.1. None if its environment cannot be created."""
+    python = find_python(OLD_RELEASE)
+    if python is None:
+        return None
+    with OldRelease(python, TIKTOKEN_ENCODINGS_BASE=str(harmony_vocabulary())) as release:
+        return [_release_job(release, job) for job in jobs]
+
+
+def _release_job(release: OldRelease, job: dict[str, Any]) -> list[int]:
+    arguments = {"messages": job["messages"], "tools": job["tools"], "add_generation_prompt": job["prompt"]}
+    case = {"kind": "render", "arguments": arguments}
+    release.send({"model": MODEL, "settings": job["options"], "cases": [case]})
+    ids: list[int] = release.receive()["results"][0]["token_ids"]
     return ids

@@ -278,7 +278,7 @@ class _MessageAdapter(NamedTuple):
         for number, part in enumerate(parts):
             text = part.get("text") if isinstance(part, dict) and media_kind(part) is None else part
             if not isinstance(text, str):
-                fault = f"is {describe_part(part)}, and this chat template accepts only text"
+                fault = f"is {describe_part(part)}, and this chat template accepts text parts only"
                 raise self._error(fault, (*path, number))
             texts.append(text)
         return "".join(texts)

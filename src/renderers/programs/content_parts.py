@@ -55,7 +55,7 @@ def content_pieces(message: JsonObject, index: int) -> list[Piece]:
         is_text = isinstance(part, dict) and media_kind(part) is None
         text = part.get("text") if is_text else part
         if not isinstance(text, str):
-            fault = f"is {describe_part(part)}, and this format accepts only text"
+            fault = f"is {describe_part(part)}, and this format accepts text parts only"
             raise MessageError(fault, message=index, path=path)
         pieces.append(Piece(text, index, (*path, "text") if is_text else path))
     return pieces

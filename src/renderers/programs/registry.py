@@ -73,6 +73,7 @@ PROGRAMS: Mapping[str, Callable[[ProgramRequest], Program]] = MappingProxyType(
         "template": build_template_program,
         "sorted-tools": build_sorting_program,
         "harmony": _encoder("harmony:HarmonyProgram"),
+        "harmony-0.1": _encoder("harmony:HarmonyProgram", of_release=True),
         "inkling": _encoder("inkling:InklingProgram"),
         "deepseek-r1": _encoder("deepseek_r1:DeepSeekR1Program"),
         "deepseek-v3.2": _encoder("deepseek_v32:DeepSeekV32Program"),

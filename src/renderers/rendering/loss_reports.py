@@ -29,6 +29,7 @@ _OTHER_REMEDIES = {
     "refusal": "Pass the refusal as the content.",
 }
 """The remedies for the fields of `input_fields.OTHER_FIELDS`."""
+_UNCONSUMED_RESULT = "Unconsumed tool message: pass it after the assistant message with its call."
 _UNKNOWN_ROLE = "Use one of the roles system, user, assistant and tool."
 
 
@@ -100,7 +101,8 @@ class LossReporter:
         fault, remedy = f"{verb} not written by {self._source}.", _REMEDIES[loss.kind]
         if message is not None and not loss.path:
             fault = f"{self._source} writes nothing of this message with the role {message['role']!r}."
-            other = next((remedy for key, remedy in _OTHER_REMEDIES.items() if message.get(key)), remedy)
+            usual = _UNCONSUMED_RESULT if message["role"] == "tool" else remedy
+            other = next((remedy for key, remedy in _OTHER_REMEDIES.items() if message.get(key)), usual)
             remedy = other if message["role"] in KNOWN_ROLES else _UNKNOWN_ROLE
         if loss.path:
             remedy = _OTHER_REMEDIES.get(str(loss.path[0]), remedy)

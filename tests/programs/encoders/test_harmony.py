@@ -24,7 +24,7 @@ from renderers import (
 from renderers.core.options import DEFAULT_DATE
 from renderers.errors import DefaultDateWarning, UnknownSwitchError
 from renderers.programs.encoders.harmony import HarmonyProgram
-from tests.stress_harmony import GOLDENS, differing, harmony_renderer
+from tests.stress_harmony import GOLDENS, REFERENCES, differing, harmony_renderer
 from tests.support.harmony_conversations import random_job
 
 Data = dict[str, Any]
@@ -46,19 +46,29 @@ LOOK_TEXT = (
 RESULT_TEXT = "<|start|>functions.get to=assistant<|channel|>commentary<|message|>7<|end|>"
 
 
-def text_of(messages: list[Data], *, prompt: bool = False, tools: list[Data] | None = None, **options: Any) -> str:
+def text_of(
+    messages: list[Data],
+    *,
+    prompt: bool = False,
+    tools: list[Data] | None = None,
+    of_release: bool = False,
+    **options: Any,
+) -> str:
     """Return the text of messages without a system message."""
     options = {"use_system_prompt": False, **options}
-    run = HarmonyProgram().run(messages, tools=tools, add_generation_prompt=prompt, arguments=options, now=DEFAULT_DATE)
+    program = HarmonyProgram(of_release=of_release)
+    run = program.run(messages, tools=tools, add_generation_prompt=prompt, arguments=options, now=DEFAULT_DATE)
     assert run.trace.text == run.text
     assert [span.start for span in run.trace.spans] == [0, *[span.end for span in run.trace.spans[:-1]]]
     return run.text
 
 
-def test_recorded_ids_of_the_encoder_are_rendered(hub: object) -> None:
-    jobs = [json.loads(line) for line in GOLDENS.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("program", REFERENCES)
+def test_recorded_ids_of_the_reference_are_rendered(hub: object, program: str) -> None:
+    rows = map(json.loads, GOLDENS.read_text(encoding="utf-8").splitlines())
+    jobs = [row for row in rows if row["program"] == program]
     assert len(jobs) >= 50
-    assert list(differing(harmony_renderer(), jobs, [job.pop("ids") for job in jobs])) == []
+    assert list(differing(harmony_renderer(program), jobs, [job.pop("ids") for job in jobs])) == []
 
 
 def test_every_token_of_a_random_conversation_is_attributed(hub: object) -> None:
@@ -139,7 +149,7 @@ def test_built_in_tools_have_no_prefix_unless_a_function_has_their_name() -> Non
     [
         (
             [{"role": "user", "content": [{"type": "image"}]}],
-            "is a part of type 'image', and this format accepts only text",
+            "is a part of type 'image', and this format accepts text parts only",
         ),
         ([{"role": "judge", "content": "x"}], "Harmony refuses message 0: there is no role 'judge'"),
     ],
@@ -305,3 +315,70 @@ def test_the_warning_about_the_default_date_names_the_format(hub: object) -> Non
 def test_an_unknown_argument_is_one_that_the_format_does_not_read(gpt_oss: ChatRenderer) -> None:
     with pytest.raises(UnknownSwitchError, match="nor a variable that the format of the model reads"):
         gpt_oss.render_ids([{"role": "user", "content": "Hi"}], no_such_switch=True)
+
+
+@pytest.fixture
+def old_gpt_oss(hub: object) -> ChatRenderer:
+    config = GptOssRendererConfig(program="harmony-0.1", date="2026-01-31", auto_drop_analysis=False)
+    return create_renderer(load_tokenizer("openai/gpt-oss-20b"), config)
+
+
+def test_the_conversion_of_release_01_opens_analysis_and_writes_calls_without_a_type() -> None:
+    assert text_of([ASK, LOOK], prompt=True, of_release=True) == (
+        "<|start|>user<|message|>Hi<|end|><|start|>assistant<|channel|>analysis<|message|>Look?<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>I look.<|end|>"
+        '<|start|>assistant to=functions.get<|channel|>commentary<|message|>{"x": 1}<|call|>'
+        "<|start|>assistant<|channel|>analysis<|message|>"
+    )
+
+
+def test_the_conversion_of_release_01_drops_the_reasoning_of_an_answer() -> None:
+    answer = "<|start|>user<|message|>Hi<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    assert text_of([ASK, ANSWER], of_release=True) == answer
+    assert "Hm<|end|>" in text_of([ASK, ANSWER], of_release=True, auto_drop_analysis=False)
+
+
+def test_the_conversion_of_release_01_moves_the_first_system_message() -> None:
+    late = [ASK, {"role": "system", "content": "Be brief."}, {"role": "system", "content": ""}]
+    assert text_of(late, of_release=True) == (
+        "<|start|>developer<|message|># Instructions\n\nBe brief.<|end|><|start|>user<|message|>Hi<|end|>"
+        "<|start|>developer<|message|># Instructions\n\n<|end|>"
+    )
+    assert text_of([{"role": "system", "content": ""}, ASK], of_release=True).startswith(
+        "<|start|>developer<|message|><|end|><|start|>user"
+    )
+
+
+def test_the_conversion_of_release_01_has_no_built_in_tools() -> None:
+    with pytest.raises(TemplateRefusalError, match=r"release 0\.1 has no builtin_tools"):
+        text_of([ASK], of_release=True, use_system_prompt=True, builtin_tools=["python"])
+
+
+@pytest.mark.parametrize("turn", [LOOK, ANSWER, {"role": "assistant", "content": "", "reasoning_content": "Hm"}])
+def test_a_turn_of_release_01_is_parsed_rendered_and_bridged(old_gpt_oss: ChatRenderer, turn: Data) -> None:
+    prompt = old_gpt_oss.render([ASK], tools=[TOOL], add_generation_prompt=True).token_ids
+    rendered = old_gpt_oss.render([ASK, turn], tools=[TOOL])
+    completion = rendered.token_ids[len(prompt) :]
+    assert rendered.token_ids == [*prompt, *completion]
+    assert rendered.sampled_mask == [False] * len(prompt) + [True] * len(completion)
+    parsed = old_gpt_oss.parse_response(completion, tools=[TOOL], prompt_ids=prompt)
+    assert parsed.reasoning_content == turn["reasoning_content"]
+    assert old_gpt_oss.render_ids([ASK, parsed.to_message()], tools=[TOOL]) == rendered.token_ids
+    new = {"role": "tool", "name": "get", "content": "7"} if "tool_calls" in turn else BYE
+    # A user's message changes the end token of a final message.
+    ids = completion if "tool_calls" in turn else completion[:-1]
+    bridge = old_gpt_oss.bridge(prompt, ids, [new], tools=[TOOL])
+    assert isinstance(bridge, Bridge), bridge
+    assert bridge.tokens.token_ids == old_gpt_oss.render_ids([ASK, turn, new], tools=[TOOL], add_generation_prompt=True)
+
+
+def test_a_stream_after_the_prompt_of_release_01_begins_within_reasoning(old_gpt_oss: ChatRenderer) -> None:
+    prompt = old_gpt_oss.render_ids([ASK], add_generation_prompt=True)
+    text = "Hm<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    completion = old_gpt_oss.tokenizer.encode(text)
+    whole = old_gpt_oss.parse_response(completion, prompt_ids=prompt)
+    parser = old_gpt_oss.parser(prompt_ids=prompt)
+    for token in completion:
+        parser.feed([token])
+    assert parser.close() == whole
+    assert (whole.reasoning_content, whole.content, whole.recoveries) == ("Hm", "Yes", ())

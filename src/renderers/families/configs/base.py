@@ -19,6 +19,8 @@ from renderers.families.registry import FAMILIES
 CONFIG_CLASSES: dict[str, type[BaseRendererConfig]] = {}
 """The config class of each family, by the key of the family, and those named `auto`, `default` and `custom`."""
 
+_OLD_FLAGS = {"preserve_all_thinking": "all", "preserve_thinking_between_tool_calls": "tool_cycle"}
+
 # Deferred classes are built on first use, which saves most of the import time. Pydantic builds them under a lock since
 # 2.14. Before that, concurrent first uses can validate with the schema of a parent class.
 _DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
@@ -183,6 +185,16 @@ class DefaultRendererConfig(BaseRendererConfig):
 
     name: Literal["default"] = "default"
 
+    @model_validator(mode="after")
+    def _reject_old_flags(self) -> Self:
+        """Reject the flags that `thinking_retention` replaced. Templates do not read them."""
+        for name in self.model_extra or ():
+            if name in _OLD_FLAGS:
+                raise ValueError(
+                    f"{name} was replaced by thinking_retention. Pass thinking_retention={_OLD_FLAGS[name]!r}."
+                )
+        return self
+
     if TYPE_CHECKING:  # Type checkers would reject the extra fields.
 
         def __init__(self, **fields: Any) -> None: ...
@@ -317,7 +329,7 @@ def merge_chat_template_kwargs(config: Config, chat_template_kwargs: Mapping[str
     rejected = sorted(passed & type(resolved).model_fields.keys() if accepts_any else passed - names)
     if rejected:
         known = ", ".join(sorted(names))
-        hint = f"Its switches are: {known}." if known else "It has no switches."
+        hint = f"Allowed: {known}." if known else "It has no switches."
         raise ValueError(
             f"chat_template_kwargs has {', '.join(rejected)}: not a switch of {type(resolved).__name__}. "
             f"{'' if accepts_any else f'{hint} '}Set the fields of a config in the config."

@@ -154,8 +154,10 @@ def _argument(options: HarmonyOptions, name: str) -> Piece:
     return Piece(getattr(options, name), -1, (name,))
 
 
-def tool_pieces(tools: Sequence[JsonObject]) -> list[Piece]:
+def tool_pieces(tools: Sequence[JsonObject], no_parameters: str = "") -> list[Piece]:
     """Return the declarations of function tools, for a developer message.
+
+    `no_parameters` is the text for the parameters of a function that has none.
 
     Raises:
         MessageError: A tool is not a function.
@@ -169,5 +171,5 @@ def tool_pieces(tools: Sequence[JsonObject]) -> list[Piece]:
             raise MessageError(fault, path=("tools", number))
         path: Path = ("tools", number) if function is tool else ("tools", number, "function")
         pieces.append(Piece(write_description(function), -1, (*path, "description")))
-        pieces.append(Piece(declare_function(function), -1, path))
+        pieces.append(Piece(declare_function(function, no_parameters), -1, path))
     return [*pieces, Piece("} // namespace functions")]

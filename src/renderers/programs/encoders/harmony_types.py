@@ -29,14 +29,14 @@ def write_description(function: JsonObject) -> str:
     return "".join(f"// {line.removesuffix(chr(13))}\n" for line in lines)
 
 
-def declare_function(function: JsonObject) -> str:
+def declare_function(function: JsonObject, no_parameters: str = "") -> str:
     """Return the declaration of a function tool, without its description.
 
     >>> declare_function({"name": "now", "description": "Return the time."})
     'type now = () => any;\\n\\n'
     """
     parameters = function.get("parameters")
-    parameter = "" if parameters is None else f"_: {write_type(parameters)}"
+    parameter = no_parameters if parameters is None else f"_: {write_type(parameters)}"
     return f"type {function['name']} = ({parameter}) => any;\n\n"
 
 
