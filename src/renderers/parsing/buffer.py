@@ -173,14 +173,14 @@ class InputBuffer:
     def _find_token(self, tokens: frozenset[str], start: int) -> int:
         """Find a token of a set that occurs after those that were found before."""
         byte_text, marks, offset = self.byte_text, self._marks, self._offset
-        found = _NOWHERE
         for index in range(bisect_left(marks, start + offset), len(marks)):
             position = marks[index] - offset
             if byte_text[position] in tokens:
-                found = position
                 break
-        self._token_occurrences[tokens] = found
-        return found
+        else:
+            position = _NOWHERE
+        self._token_occurrences[tokens] = position
+        return position
 
     def has_marker(self, start: int, end: int) -> bool:
         """Return True if a marker character is between two positions."""
