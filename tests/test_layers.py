@@ -52,6 +52,7 @@ IMPORTING_FUNCTIONS = {
     "client.transport._import_httpx",
     "factory._find_custom",
     "settings._config_reader",
+    "renderer.config",
     "settings.config",
     "tokenizer.engines.select._compile",
     "tokenizer.loading.locate._cached_or_fetched",

@@ -34,9 +34,10 @@ CLASSES: tuple[FailureClass, ...] = (
             "system messages, drops the reasoning of the last turn, and writes a developer message for an empty system "
             "message. Here the prompt is that of OpenAI's encoder, calls and text beside them are as in its "
             "documentation of the format, and no reasoning of the last turn is lost. "
-            '`program="harmony-0.1"` gives the conversion of release 0.1. With it, two bridges '
-            "differ: one to a user's message after calls, which keeps their reasoning, and one after reasoning "
-            "that was cut off."
+            '`program="harmony-0.1"` gives the conversion of release 0.1. With it, five tests '
+            "fail: bridges to a user's message after calls, which keep their reasoning, and after reasoning that was "
+            "cut off; calls without `<\\|call\\|>`, which are complete here; and two texts of reasoning, which are "
+            "joined by a line break here."
         ),
         tests=GPT_OSS_TESTS,
     ),

@@ -49,6 +49,8 @@ def _texts_of_parts(message: dict[str, Any]) -> bool:
     return isinstance(message.get("content"), list)
 
 
+_OLD_HARMONY = '`program="harmony-0.1"`'
+
 ENTRIES = (
     Entry(
         name="tokenization",
@@ -258,6 +260,7 @@ ENTRIES = (
         old="opens the channel `analysis`",
         new="`<|start|>assistant`",
         reason="as in OpenAI's encoder; the model chooses the channel",
+        remedy=_OLD_HARMONY,
     ),
     Entry(
         name="gpt-oss: calls",
@@ -267,6 +270,7 @@ ENTRIES = (
         old="without a content type",
         new="`<|constrain|>json`",
         reason="as in OpenAI's template",
+        remedy=_OLD_HARMONY,
     ),
     Entry(
         name="gpt-oss: reasoning of the last turn",
@@ -277,6 +281,7 @@ ENTRIES = (
         old="dropped if the turn has an answer",
         new="kept",
         reason="a render that ends with a turn is for training",
+        remedy=_OLD_HARMONY,
     ),
     Entry(
         name="gpt-oss: text with calls",
@@ -286,6 +291,7 @@ ENTRIES = (
         old="channel `final`",
         new="channel `commentary`; reasoning before the last answer is dropped",
         reason="as in OpenAI's encoder; `final` ends the turn",
+        remedy=_OLD_HARMONY,
     ),
     Entry(
         name="gpt-oss: reasoning without an answer",
@@ -296,6 +302,7 @@ ENTRIES = (
         old="no message in `final`",
         new="an empty message in `final`",
         reason="the turn ends with its answer",
+        remedy=_OLD_HARMONY,
     ),
     Entry(
         name="gpt-oss: later system and developer messages",
@@ -308,6 +315,7 @@ ENTRIES = (
         old="moved",
         new="kept in their place, as developer messages; a first developer message is joined with the tools",
         reason="as in OpenAI's encoder",
+        remedy=_OLD_HARMONY,
     ),
     Entry(
         name="Gemma 4: thinking mode",
