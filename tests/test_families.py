@@ -12,7 +12,7 @@ import pytest
 
 from renderers import ChatRenderer, MessageError, TemplateError, create_renderer, is_multimodal, load_tokenizer
 from renderers.configs import CONFIG_CLASSES
-from renderers.families import FAMILIES, MODEL_RENDERER_MAP, Family
+from renderers.families import FAMILIES, MODEL_RENDERER_MAP, MULTIMODAL_MODELS, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.parsing.evidence import RoundTrip
@@ -43,6 +43,12 @@ def test_every_family_has_a_config_and_a_class() -> None:
     assert CONFIG_CLASSES.keys() - {"auto", "custom", "default"} == FAMILIES.keys()
     assert RENDERER_REGISTRY.keys() - {"default"} == FAMILIES.keys()
     assert all(kind.family == key for key, kind in RENDERER_REGISTRY.items())
+
+
+def test_multimodal_models_lists_the_media_that_release_0_1_processes() -> None:
+    assert {name for name, media in MULTIMODAL_MODELS.items() if media != {"image"}} == set(FAMILIES["inkling"].names)
+    assert MULTIMODAL_MODELS["thinkingmachines/Inkling"] == {"image", "audio"}
+    assert MULTIMODAL_MODELS["google/gemma-4-31B-it"] == {"image"}
 
 
 def test_a_renderer_class_has_the_name_in_its_record() -> None:

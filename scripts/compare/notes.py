@@ -116,7 +116,6 @@ NOTES: dict[str, tuple[Note, ...]] = {
         ),
         Note("local checkpoint", "`DefaultRenderer`", "the class of the family with the same template"),
         Note("`supports_tools`", "only `DefaultRenderer`", "every renderer"),
-        Note("`MULTIMODAL_MODELS`", "images", "images, video and audio"),
         Note(
             "errors",
             "`KeyError`, `AttributeError`, `AssertionError`",

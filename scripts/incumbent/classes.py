@@ -146,14 +146,6 @@ CLASSES: tuple[FailureClass, ...] = (
         tests=(r"^tests/test_load_tokenizer\.py::",),
     ),
     FailureClass(
-        name="media of a model",
-        reason="`MULTIMODAL_MODELS` lists all media that the model accepts, not only images.",
-        tests=(
-            r"::test_qwen38_is_registered_with_native_defaults",
-            r"::test_all_instruction_checkpoints_are_registered",
-        ),
-    ),
-    FailureClass(
         name="texts of errors",
         reason="The error has the text of the template.",
         tests=(r"::test_render_raises_on_multiple_tool_calls",),

@@ -118,6 +118,8 @@ class Family:
     """Which tokens count as sampled in release 0.1, where that differs from the exact rule."""
     media: tuple[Media, ...] = ()
     """The media types that its messages may contain."""
+    listed_media: tuple[Media, ...] = ("image",)
+    """Those of them that release 0.1 processes, which `MULTIMODAL_MODELS` lists."""
     config_keys: tuple[str, ...] = ()
     """The keys of other families with configs that these models accept too, because release 0.1 used them."""
     text_only: tuple[str, ...] = ()

@@ -146,6 +146,7 @@ _INKLING = Family(
     program="inkling",
     content_tokens="text",
     media=("image", "audio"),
+    listed_media=("image", "audio"),
 )
 
 _LFM_2 = Family(

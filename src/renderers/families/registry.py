@@ -39,12 +39,12 @@ MODEL_RENDERER_MAP: dict[str, str] = {name: family.key for family in FAMILIES.va
 """The family key of each known model, by the exact model name. Callers may add their own models."""
 
 MULTIMODAL_MODELS: dict[str, set[str]] = {
-    name: set(family.media)
+    name: set(family.listed_media)
     for family in FAMILIES.values()
     for name in family.names
     if family.media and name not in family.text_only
 }
-"""The media types that each multimodal model accepts, by the exact model name."""
+"""The media types of each multimodal model that release 0.1 processes, by the exact model name."""
 
 _FAMILY_BY_DIGEST = {known: family for family in FAMILIES.values() for known in family.templates}
 
