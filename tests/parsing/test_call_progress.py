@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from array import array
 from typing import Any
 
@@ -12,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.core.completions import ToolCallDelta
-from renderers.parsing.buffer import InputBuffer
-from renderers.parsing.call_progress import ArgumentsEnd, ObjectEnd
+from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.call_progress import ArgumentsEnd, ObjectEnd, StringEnd
 from renderers.parsing.pieces import Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
@@ -38,6 +39,21 @@ def test_the_end_of_an_object_is_found_in_any_pieces(value: dict[str, Any], afte
             position = start + found
             break
     assert json.loads(text[:position]) == value
+
+
+@given(st.lists(st.text('a"\\ ,', max_size=4), max_size=5))
+def test_the_end_of_a_string_and_text_after_it_arrive_in_any_pieces(pieces: list[str]) -> None:
+    end = StringEnd(MarkerSet.of())
+    arrived = next((number for number, piece in enumerate(pieces, 1) if end.has_arrived(piece)), None)
+    has_arrived = re.compile(r'(?:[^"\\]|\\.)*"\s*\S').match
+    assert arrived == next(
+        (number for number in range(1, len(pieces) + 1) if has_arrived("".join(pieces[:number]))), None
+    )
+
+
+def test_a_stop_token_ends_a_string() -> None:
+    end = StringEnd(MarkerSet.of("\ue000"))
+    assert [end.has_arrived(piece) for piece in ("a", "\\", "b\ue000")] == [False, False, True]
 
 
 @pytest.mark.parametrize(

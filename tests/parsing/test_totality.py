@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -14,6 +15,8 @@ import pytest
 from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
 from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
+from renderers.parsing import scanner
+from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import apply_variants
 from renderers.parsing.tool_formats import TOOL_FORMATS
@@ -314,6 +317,54 @@ def test_the_number_of_steps_is_linear_in_repetitions(key: str, vocabulary: str)
         for before in ("", "<think>", opened):
             few, many = (reader.encode(before) + reader.encode(word) * count for count in (20, 320))
             assert _steps(reader, many) < 20 * _steps(reader, few), (before, word)
+
+
+@pytest.mark.parametrize("key", [key for key, tool_format in TOOL_FORMATS.items() if tool_format.json_arguments])
+@pytest.mark.parametrize("marks", [True, False])
+def test_strings_with_markers_are_searched_in_linear_work(
+    key: str, marks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts the characters that are searched for the end of a string, and those that are joined after a deferral."""
+    reader, tool_format = reader_of_bytes(grammar_of(key), marks=marks), TOOL_FORMATS[key]
+    searched = _count_searched(monkeypatch)
+    opened = "".join(pair[0] for pair in (tool_format.section, tool_format.call) if pair)
+    closer = (tool_format.call[1] or tool_format.call[0]) if tool_format.call else "<|end|>"
+    start = opened + '{"name": "a", "arguments": {"x": "'
+    words = [
+        *(
+            closer + run
+            for run in ("", '\\"', "\\\\", '\\\\\\"', 'a", "', '", "\\"', '" ', f" text {start}", f'\\"{start}')
+        ),
+        f'\\"{closer}',
+        f"{start}{closer}",
+    ]
+    for word in words:
+        for end in ("", '"}}' + closer):
+            ids = reader.encode(start + word * 60 + end)
+            for chunks in ([ids], one_by_one(ids)):
+                searched.clear()
+                read(reader, chunks)
+                assert sum(searched) <= 4 * len(ids), (word, end)
+
+
+def _count_searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which the number of characters of each search and of each joined text is appended."""
+    searched: list[int] = []
+    rest_of_string, resume = scanner._REST_OF_STRING, InputBuffer.resume
+
+    class Counting:
+        def match(self, text: str, start: int, limit: int) -> re.Match[str] | None:
+            found = rest_of_string.match(text, start, limit)
+            searched.append((found.end() if found else limit) - start)
+            return found
+
+    def count_resumed(buffer: InputBuffer) -> None:
+        searched.append(sum(len(pieces.byte_text) for pieces in buffer.deferred))
+        resume(buffer)
+
+    monkeypatch.setattr(scanner, "_REST_OF_STRING", Counting())
+    monkeypatch.setattr(InputBuffer, "resume", count_resumed)
+    return searched
 
 
 def _steps(reader: Reader, ids: list[int]) -> int:

@@ -6,6 +6,7 @@ import itertools
 import sys
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import NamedTuple
 
 from renderers.core.native import native
@@ -50,6 +51,21 @@ class MarkerSet(NamedTuple):
         return 0
 
 
+class AwaitedMarkers:
+    """Know whether one of some markers has arrived in a text that arrives in pieces."""
+
+    __slots__ = ("_markers", "_overlap")
+
+    def __init__(self, markers: MarkerSet, overlap: str) -> None:
+        """`overlap` is the end of the text so far, if it is the beginning of a marker."""
+        self._markers, self._overlap = markers, overlap
+
+    def have_arrived(self, piece: str) -> bool:
+        text = self._overlap + piece
+        self._overlap = text[len(text) - self._markers.partial_suffix_length(text, 0) :]
+        return self._markers.occurs_in(text)
+
+
 class InputBuffer:
     """Tokens as pieces of byte text, numbered from 0 on, after the tokens of a prompt with numbers below 0.
 
@@ -72,9 +88,8 @@ class InputBuffer:
         # The last position in the whole input that a token was searched for, and the index of that token.
         self._known, self._known_index = -1, 0
         self.deferred: list[Pieces] = []
-        """Tokens that are not searched before an awaited marker arrives."""
-        self._awaited: MarkerSet
-        self._overlap = ""
+        """Tokens that are not searched before an awaited text arrives."""
+        self._has_arrived: Callable[[str], bool]
 
     def add(self, pieces: Pieces) -> bool:
         """Append tokens. Return False if they are deferred, so that there is nothing to read."""
@@ -87,19 +102,22 @@ class InputBuffer:
             self._forget_occurrences()
             return True
         self.deferred.append(pieces)
-        text = self._overlap + byte_text
-        if self._awaited.occurs_in(text):
+        if self._has_arrived(byte_text):
             self.resume()
             return True
-        self._overlap = text[len(text) - self._awaited.partial_suffix_length(text, 0) :]
         return False
 
     def defer(self, awaited: MarkerSet) -> None:
         """Defer all tokens until one of some markers arrives."""
-        self.discard_read()
         text = self.byte_text
-        self._awaited, self._overlap = awaited, text[len(text) - awaited.partial_suffix_length(text, 0) :]
-        self.deferred = [Pieces(text, self._starts, self._marks)]
+        overlap = text[len(text) - awaited.partial_suffix_length(text, self.position) :]
+        self.defer_until(AwaitedMarkers(awaited, overlap).have_arrived)
+
+    def defer_until(self, has_arrived: Callable[[str], bool]) -> None:
+        """Defer all tokens until a function of the text of each further chunk returns True."""
+        self.discard_read()
+        self._has_arrived = has_arrived
+        self.deferred = [Pieces(self.byte_text, self._starts, self._marks)]
         self.byte_text, self._starts, self._marks = NO_PIECES
 
     def resume(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from renderers.core.lazy import lazy_pattern
-from renderers.parsing.buffer import InputBuffer
+from renderers.parsing.buffer import InputBuffer, MarkerSet
 from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats import MarkerPair, Payload, ToolFormat
 
@@ -13,6 +14,9 @@ _LONGEST_HEAD = 1024
 """The number of bytes in which the name and the beginning of the arguments are searched for."""
 _OUTSIDE = lazy_pattern(r'["{}]')
 _IN_STRING = lazy_pattern(r'["\\]')
+STRING_TEXT = r'[^"\\]*+(?:\\.[^"\\]*+)*+'
+"""The text of a JSON string up to its closing quote, or to an escape that is cut off."""
+_STRING_TEXT = lazy_pattern(STRING_TEXT, re.DOTALL)
 
 
 class ObjectEnd:
@@ -141,6 +145,31 @@ class OpenString:
         if text.count('"') % 2:
             self._is_open = not self._is_open
         return self._is_open
+
+
+class StringEnd:
+    """Know whether the end of a JSON string has arrived, and text after it, or a stop token. Examines each piece once.
+
+    >>> end = StringEnd(MarkerSet.of())
+    >>> [end.has_arrived(piece) for piece in ("a\\\\", '"b', '"', " ", "}")]
+    [False, False, False, False, True]
+    """
+
+    __slots__ = ("_escape", "_is_open", "_stops")
+
+    def __init__(self, stops: MarkerSet) -> None:
+        self._stops, self._escape, self._is_open = stops, "", True
+
+    def has_arrived(self, piece: str) -> bool:
+        after = piece
+        if self._is_open:
+            text = self._escape + piece
+            read = _STRING_TEXT.match(text)
+            assert read is not None
+            rest = text[read.end() :]
+            self._is_open = not rest.startswith('"')
+            self._escape, after = (rest, "") if self._is_open else ("", rest[1:])
+        return bool(after.strip(" \t\n\r")) or self._stops.occurs_in(piece)
 
 
 class CallProgress:

@@ -10,6 +10,7 @@ from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta,
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.buffer import MarkerSet
+from renderers.parsing.call_progress import STRING_TEXT, StringEnd
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
@@ -23,8 +24,8 @@ _new = tuple.__new__
 LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
 MOST_MARKERS_IN_STRING = 64
-"""The largest number of further markers of calls in a string. A stream is not searched again more often."""
-_REST_OF_STRING = lazy_pattern(r'([^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+([,:}\]])?', re.DOTALL)
+"""The largest number of further markers of calls in a string."""
+_REST_OF_STRING = lazy_pattern(rf'({STRING_TEXT}")[ \t\n\r]*+([,:}}\]])?', re.DOTALL)
 """The rest of a JSON string, and the punctuation after it."""
 
 
@@ -254,8 +255,8 @@ class MarkerScanner(Scanner):
         It is 0 if the marker ends the call: no quote follows in the turn, or one without a comma, a colon or a closing
         bracket after it, or more markers before the quote than a string has. None if more text decides.
         """
-        buffer, markers = self.buffer, self.closing[1]
-        stop = buffer.find(self.compiled.stop_markers, start)
+        buffer, markers, stops = self.buffer, self.closing[1], self.compiled.stop_markers
+        stop = buffer.find(stops, start)
         limit = stop[0] if stop else len(buffer.byte_text)
         string = _REST_OF_STRING.match(buffer.byte_text, start, limit)
         end = string.end(1) if string else limit
@@ -265,7 +266,9 @@ class MarkerScanner(Scanner):
             return end
         if final or stop is not None or (string is not None and string.end() < limit):
             return 0
-        buffer.defer(markers)
+        string_end = StringEnd(stops)
+        string_end.has_arrived(buffer.byte_text[start:])
+        buffer.defer_until(string_end.has_arrived)
         return None
 
     def read_string_to(self, end: int) -> None:
