@@ -181,7 +181,7 @@ WITH_CLOSING_MARKERS = [key for key in WITH_JSON_STRINGS if (TOOL_FORMATS[key].c
 @pytest.mark.parametrize("key", WITH_JSON_STRINGS)
 def test_markers_of_calls_within_a_json_string_are_text(key: str, marks: bool) -> None:
     for marker in filter(None, markers_of_calls(key)):
-        for text in (marker, f'1{marker}2 "{marker}{marker}" \\', f'{{"a": 1}}{marker}', marker * 65):
+        for text in (marker, f'1{marker}2 "{marker}{marker}" \\', f'{{"a": 1}}{marker}', marker * 200):
             calls = [Call("a", {"x": text, "y": [marker], marker: "é"}), Call("b", {"x": "3"})]
             parsed = read_calls(key, format_calls(key, calls), tools_for(calls), marks=marks)
             assert parsed == [(call.name, call.arguments, OK) for call in calls], text

@@ -23,8 +23,6 @@ _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
-MOST_MARKERS_IN_STRING = 64
-"""The largest number of further markers of calls in a string."""
 _REST_OF_STRING = lazy_pattern(rf'({STRING_TEXT}")[ \t\n\r]*+([,:}}\]])?', re.DOTALL)
 """The rest of a JSON string, and the punctuation after it."""
 
@@ -253,17 +251,14 @@ class MarkerScanner(Scanner):
         """Return the end of the JSON string that a marker of calls before `start` is in, if the marker is text of it.
 
         It is 0 if the marker ends the call: no quote follows in the turn, or one without a comma, a colon or a closing
-        bracket after it, or more markers before the quote than a string has. None if more text decides.
+        bracket after it. None if more text decides.
         """
-        buffer, markers, stops = self.buffer, self.closing[1], self.compiled.stop_markers
+        buffer, stops = self.buffer, self.compiled.stop_markers
         stop = buffer.find(stops, start)
         limit = stop[0] if stop else len(buffer.byte_text)
         string = _REST_OF_STRING.match(buffer.byte_text, start, limit)
-        end = string.end(1) if string else limit
-        if sum(buffer.byte_text.count(marker, start, end) for marker in markers.markers) > MOST_MARKERS_IN_STRING:
-            return 0
         if string is not None and string[2]:
-            return end
+            return string.end(1)
         if final or stop is not None or (string is not None and string.end() < limit):
             return 0
         string_end = StringEnd(stops)
