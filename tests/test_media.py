@@ -97,7 +97,7 @@ def test_unprocessed_media_is_an_error_with_message_and_part(kind: str) -> None:
 def test_media_that_a_template_would_drop_is_always_an_error() -> None:
     blind = create_renderer(load_tokenizer(EMBEDDED), chat_template="{{ messages[0].content }}")
     for process in (True, False):
-        with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*only text"):
+        with pytest.raises(MessageError, match=r"message 0: content.1 is a part of type 'image'.*text parts only"):
             blind.render(LOOK, process_multimodal=process)
         with pytest.raises(MessageError, match=r"message 0: content.0 is a part of type 'audio'"):
             multimodal_renderer().render([{"role": "user", "content": [{"type": "audio"}]}], process_multimodal=process)
