@@ -166,6 +166,8 @@ class InferenceClient:
 
     async def context_length(self, model: str | None = None) -> int | None:
         """Return the context length of the model in tokens. None if the server does not report it."""
+        # A lookup only logs the reason why it fails.
+        self._check_usable()
         return await look_up_context_length(self._root, model or self._model, self._get_models)
 
     async def engine(self) -> InferenceEngine:
@@ -218,7 +220,7 @@ class InferenceClient:
 
     async def _get_models(self) -> JsonObject:
         """Return the response of `/v1/models`, which is requested once. Callers at the same time share a failure."""
-        self._check_loop()
+        self._check_usable()
         if self._models is None:
             self._models = await share_task(self._lookups, _MODELS, self._request_models)
         return self._models
@@ -252,7 +254,6 @@ class InferenceClient:
         prompt_length: int | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """Send a request until there is a response with a success. Its body is not read yet."""
-        self._check_loop()
         samples = method == "POST"
         timeout = self._http.timeout if samples else self._models_timeout
         request = self._http.build_request(method, self._root + path, json=body, headers=headers, timeout=timeout)
@@ -280,6 +281,7 @@ class InferenceClient:
             attempt += 1
 
     async def _send_once(self, request: httpx.Request, path: str, prompt_length: int | None) -> httpx.Response:
+        self._check_usable()
         with self._errors_of_this_package(path):
             response = await self._http.send(request, stream=True)
             if response.status_code == 200:
@@ -297,8 +299,7 @@ class InferenceClient:
         try:
             yield
         except EngineError as error:
-            error.url = url
-            error.add_note(f"The response is from {url}.")
+            error.url, error.args = url, (f"{url}: {error}",)
             raise
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
@@ -319,12 +320,15 @@ class InferenceClient:
                 f"the connection was lost after the request was sent: {_reason(error)}", url=url
             ) from error
 
-    def _check_loop(self) -> None:
+    def _check_usable(self) -> None:
+        """Raise a `RuntimeError` if the client is closed, or belongs to another event loop."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
         elif self._loop is not loop:
             raise RuntimeError("this InferenceClient was used in another event loop. Create one for each event loop.")
+        if self._http.is_closed:
+            raise RuntimeError("this InferenceClient is closed. Create another one.")
 
 
 def _reason(error: BaseException) -> str:
