@@ -557,3 +557,11 @@ def test_the_text_of_an_error_about_a_response_has_the_address() -> None:
                 sample(server, engine="vllm")
             url = f"{server.base_url}/inference/v1/generate"
             assert (caught.value.url, str(caught.value).partition(": ")[0]) == (url, url)
+
+
+@pytest.mark.parametrize("use", [lambda client: client.sample([1]), collect])
+def test_a_request_that_failed_in_the_engine_is_an_error_with_the_address(use: Any) -> None:
+    with serve(ScriptedServer([Reply([1], finish_reason="error")])) as server:
+        with pytest.raises(EngineError, match="/inference/v1/generate: the request failed in the engine"):
+            run(server, use, engine="vllm")
+        assert len(server.samples) == 1
