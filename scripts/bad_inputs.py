@@ -17,8 +17,10 @@ _HEAD = """# Bad inputs
 
 Written by `make bad-inputs`, with the bundled example model. `render`, `bridge` and other methods are those of a
 renderer. `USER` is `{"role": "user", "content": "Hi"}`, `TOOL` is a tool, `NEW` is a list with a message, and
-`PROMPT` and `COMPLETION` are lists of ids. [Errors](../reference/errors.md) describes the classes. For errors of
-pydantic (`ValidationError`) the table has the names of the fields.
+`PROMPT` and `COMPLETION` are lists of ids. `generate` and `stream` of the client have a client, a renderer and messages
+unless other ones are shown. `sample` is the method of a client. `ROLLOUT` has no turns yet.
+[Errors](../reference/errors.md) describes the classes. For errors of pydantic (`ValidationError`) the table has the
+names of the fields.
 """
 _MOST = 240
 """How many characters of a text are shown."""

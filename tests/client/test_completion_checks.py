@@ -12,7 +12,7 @@ import pytest
 
 from renderers.client import Completion, EngineRequest, SampleRequest
 from renderers.client.completion_checks import check_completion, without_views
-from renderers.errors import MalformedGenerateResponseError, OverlongPromptError, TokenIdError
+from renderers.errors import EngineError, MalformedGenerateResponseError, OverlongPromptError, TokenIdError
 from tests.client.test_transport import collect, run, sample
 from tests.support.scripted_server import Reply, ScriptedServer, serve
 
@@ -107,3 +107,15 @@ def test_a_sampled_completion_with_experts_can_be_pickled_and_written_as_json(ex
 def test_a_completion_without_views_is_returned_as_it_is() -> None:
     given = completion(routed_experts={"data": "AQI="})
     assert without_views(given) is given
+
+
+def test_a_request_that_failed_in_the_engine_is_no_completion() -> None:
+    with pytest.raises(EngineError, match="the request failed in the engine") as caught:
+        check_completion(completion(finish_reason="error"))
+    assert not isinstance(caught.value, MalformedGenerateResponseError)
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "abort", "repetition", "another", None])
+def test_any_other_finish_reason_is_kept_also_without_ids(reason: str | None) -> None:
+    for given in (completion(finish_reason=reason), completion(finish_reason=reason, token_ids=[], logprobs=[])):
+        assert check_completion(given) == given

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from renderers.client.completion import Completion
-from renderers.client.sampling import build_sample_request, check_prompt
+from renderers.client.sampling import build_sample_request, check_prompt, read_sampling_params
 from renderers.errors import MalformedGenerateResponseError
 
 
@@ -36,3 +39,15 @@ def test_a_prompt_that_the_engine_changed_is_an_error() -> None:
     check_prompt(completion, build_sample_request([0, 1], model=None, features={}))
     with pytest.raises(MalformedGenerateResponseError, match=r"has 3 ids and differs from the 2 ids .* from index 0"):
         check_prompt(completion, build_sample_request([1, 2], model=None))
+
+
+@pytest.mark.parametrize("stops", [[5, 7], (5, 7), {5, 7}, {5: 1, 7: 1}.keys(), np.array([5, 7])])
+def test_stop_tokens_may_be_any_collection_of_ids(stops: Any) -> None:
+    params = read_sampling_params(MappingProxyType({"stop_token_ids": stops, "max_tokens": np.int64(3)}))
+    assert sorted(params["stop_token_ids"]) == [5, 7]
+    assert json.loads(json.dumps(params["max_tokens"])) == 3
+
+
+@pytest.mark.parametrize("params", [None, {}, {"max_tokens": None, "stop_token_ids": None}, {"max_tokens": 0}])
+def test_parameters_without_a_limit_are_kept(params: Any) -> None:
+    assert read_sampling_params(params) == (params or {})

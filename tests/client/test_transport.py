@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from renderers.client import Completion, InferenceClient, generate
+from renderers.client import Completion, InferenceClient, generate, stream
 from renderers.client import faults as faults_module
 from renderers.client import transport as transport_module
 from renderers.errors import (
@@ -26,6 +26,7 @@ from renderers.errors import (
     MalformedGenerateResponseError,
     OverlongPromptError,
 )
+from renderers.rollout import Rollout
 from tests.client.test_generate import HI, RENDERER, MinimalRenderer, encode
 from tests.support.scripted_server import Reply, ScriptedServer, serve
 
@@ -502,3 +503,65 @@ def test_the_event_loop_runs_while_a_long_prompt_is_rendered() -> None:
     with serve(ScriptedServer([Reply([7])])) as server:
         run(server, use, engine="vllm")
     assert turns >= 100
+
+
+def test_a_closed_client_says_so_before_anything_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+    with serve(ScriptedServer([])) as server:
+
+        async def use(**options: Any) -> list[str]:
+            client = InferenceClient(server.base_url, **options)
+            await client.aclose()
+            turn = stream(client=client, renderer=RENDERER, messages=HI)
+            texts = []
+            for call in (
+                generate(client=client, renderer=RENDERER, messages=HI),
+                generate(client=client, renderer=RENDERER, messages=HI, max_prompt_len=100),
+                turn.result(),
+                client.sample([1]),
+                collect(client),
+                client.context_length(),
+                Rollout(RENDERER, client, HI).generate(),
+            ):
+                with pytest.raises(RuntimeError) as caught:
+                    await call
+                texts.append(str(caught.value))
+            return texts
+
+        closed = "this InferenceClient is closed. Create another one."
+        assert asyncio.run(use()) == [closed] * 7
+        assert asyncio.run(use(engine="vllm")) == [closed] * 7
+        assert server.requests == []
+    assert caplog.text == ""
+
+
+def test_a_client_that_is_closed_between_two_attempts_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(ScriptedServer([Reply(status=429)])) as server:
+
+        async def use() -> None:
+            client = InferenceClient(server.base_url, engine="vllm")
+
+            async def close(delay: float) -> None:
+                await client.aclose()
+
+            monkeypatch.setattr(asyncio, "sleep", close)
+            await client.sample([1])
+
+        with pytest.raises(RuntimeError, match="this InferenceClient is closed"):
+            asyncio.run(use())
+
+
+def test_the_text_of_an_error_about_a_response_has_the_address() -> None:
+    with serve(ScriptedServer([Reply(raw=b"no JSON"), Reply([1], logprobs=[])])) as server:
+        for _ in range(2):
+            with pytest.raises(MalformedGenerateResponseError) as caught:
+                sample(server, engine="vllm")
+            url = f"{server.base_url}/inference/v1/generate"
+            assert (caught.value.url, str(caught.value).partition(": ")[0]) == (url, url)
+
+
+@pytest.mark.parametrize("use", [lambda client: client.sample([1]), collect])
+def test_a_request_that_failed_in_the_engine_is_an_error_with_the_address(use: Any) -> None:
+    with serve(ScriptedServer([Reply([1], finish_reason="error")])) as server:
+        with pytest.raises(EngineError, match="/inference/v1/generate: the request failed in the engine"):
+            run(server, use, engine="vllm")
+        assert len(server.samples) == 1

@@ -590,7 +590,7 @@ def test_a_turn_can_be_sampled_again(renderer: ChatRenderer) -> None:
     rollout.rewind()
     assert sample(rollout).parsed.content == "C"
     assert [branch.turns[-1].parsed.content for branch in rollout.branches] == ["A", "B", "C"]
-    with pytest.raises(ValueError, match="cannot go back 2 turns: the conversation has fewer sampled turns"):
+    with pytest.raises(ValueError, match="turns is 2, and 1 sampled turn is before this position"):
         rollout.rewind(2)
     with pytest.raises(ValueError, match="turns must be a positive number of turns, not 0"):
         rollout.rewind(0)
@@ -889,3 +889,28 @@ def test_a_rollout_shows_its_state(renderer: ChatRenderer) -> None:
     rollout, _ = start(renderer, "A<|end|>")
     sample(rollout)
     assert repr(rollout) == "Rollout(<1 turns>, <0 forks>, stop_reason=None)"
+
+
+def test_a_second_rewind_says_that_no_turn_is_left(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>")
+    sample(rollout)
+    rollout.rewind()
+    with pytest.raises(ValueError, match="turns is 1, and no sampled turns are before this position"):
+        rollout.rewind()
+
+
+@pytest.mark.parametrize("params", [{"max_tokens": "5"}, {"max_tokens": -5}, {"stop_token_ids": "xy"}, ["x"], 5])
+def test_an_invalid_sampling_parameter_of_a_turn_is_an_error(renderer: ChatRenderer, params: Any) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", max_total_tokens=100)
+    with pytest.raises((TypeError, ValueError), match=r"sampling_params.* must be"):
+        asyncio.run(rollout.generate(sampling_params=params))
+    assert sampler.requests == []
+    assert sample(rollout).parsed.content == "A"
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "abort", "repetition", None])
+def test_a_completion_without_ids_is_a_turn_of_no_tokens(renderer: ChatRenderer, reason: str | None) -> None:
+    rollout = Rollout(renderer, None, [user("Hi")])
+    turn = rollout.record(Completion(token_ids=[], logprobs=[], finish_reason=reason))
+    assert (turn.token_ids, turn.parsed.content, turn.completion.finish_reason) == ([], "", reason)
+    assert rollout.add([user("And?")]).is_bridged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ import numpy as np
 from pydantic import ValidationError
 
 import renderers
-from renderers import ChatRenderer
+from renderers import ChatRenderer, InferenceClient
+from renderers.client import generate, stream
 
 USER = {"role": "user", "content": "Hi"}
 TOOL = {
@@ -62,6 +64,15 @@ def _names(renderer: ChatRenderer) -> _Names:
         parser.close()
         return parser.feed(ids)
 
+    def run_generate(**options: Any) -> object:
+        return asyncio.run(generate(**{"client": client, "renderer": renderer, "messages": [USER], **options}))
+
+    def run_stream(**options: Any) -> object:
+        turn = stream(**{"client": client, "renderer": renderer, "messages": [USER], **options})
+        return asyncio.run(turn.result())
+
+    # No server listens at this port. Bad inputs raise before anything is sent.
+    client = InferenceClient("http://127.0.0.1:9", engine="vllm", retries=0)
     values = {
         **{name: getattr(renderer, name) for name in methods},
         "renderer": renderer,
@@ -79,6 +90,10 @@ def _names(renderer: ChatRenderer) -> _Names:
         "CIRCULAR": circular,
         "DEEP": _nested(110),
         "RAISES": _Raises(),
+        "generate": run_generate,
+        "stream": run_stream,
+        "sample": lambda *arguments, **options: asyncio.run(client.sample(*arguments, **options)),
+        "ROLLOUT": renderers.Rollout(renderer, None, [USER]),
     }
     return _Names(values)
 
@@ -591,5 +606,89 @@ CASES: dict[str, tuple[str, ...]] = {
         'reject_assistant_in_extension("Hello")',
         "reject_assistant_in_extension([5])",
         "reject_assistant_in_extension(None)",
+    ),
+    "Clients": (
+        "InferenceClient(8)",
+        "InferenceClient(None)",
+        'InferenceClient("localhost:8000")',
+        'InferenceClient("http://localhost:8000", engine=5)',
+        'InferenceClient("http://localhost:8000", engine="triton")',
+        'InferenceClient("http://localhost:8000", timeout="x")',
+        'InferenceClient("http://localhost:8000", timeout=0)',
+        'InferenceClient("http://localhost:8000", timeout=-1)',
+        'InferenceClient("http://localhost:8000", timeout=True)',
+        'InferenceClient("http://localhost:8000", retries="3")',
+        'InferenceClient("http://localhost:8000", retries=-1)',
+        'InferenceClient("http://localhost:8000", headers=5)',
+        'InferenceClient("http://localhost:8000", headers="x")',
+        'InferenceClient("http://localhost:8000", max_connections=0)',
+        'InferenceClient("http://localhost:8000", max_connections="5")',
+        'SyncInferenceClient("http://localhost:8000", timeout="x")',
+        "generate(client=None)",
+        'generate(client="http://localhost:8000")',
+        "generate(renderer=None)",
+        'generate(renderer="Qwen/Qwen3-8B")',
+        "generate(renderer=tokenizer)",
+        'generate(messages="Hello")',
+        'generate(prompt_ids="Hello")',
+        "generate(prompt_ids=[])",
+        'generate(max_prompt_len="5")',
+        "generate(extra_headers=5)",
+        'generate(extra_headers="x")',
+        "generate(sampling_params=5)",
+        'generate(sampling_params=["x"])',
+        'generate(sampling_params="x")',
+        'generate(sampling_params={"n": 2})',
+        'generate(sampling_params={"logprobs": -1})',
+        'generate(sampling_params={"max_tokens": "5"})',
+        'generate(sampling_params={"max_tokens": True})',
+        'generate(sampling_params={"max_tokens": -5})',
+        'generate(sampling_params={"max_tokens": 5.5})',
+        'generate(sampling_params={"stop_token_ids": "xy"})',
+        'generate(sampling_params={"stop_token_ids": 5})',
+        'generate(sampling_params={"stop_token_ids": [1.5]})',
+        'generate(sampling_params={"stop_token_ids": ["x"]})',
+        'generate(sampling_params={"stop_token_ids": [-1]})',
+        "stream(renderer=None)",
+        'stream(renderer="Qwen/Qwen3-8B")',
+        "stream(sampling_params=5)",
+        "stream(prompt_ids=[])",
+        'stream(max_prompt_len="5")',
+        "stream(extra_headers=5)",
+        'sample("Hello")',
+        "sample([])",
+        "sample([1], sampling_params=5)",
+        'sample([1], sampling_params={"max_tokens": "5"})',
+        "sample([1], headers=5)",
+    ),
+    "Rollouts": (
+        'Rollout("Qwen/Qwen3-8B", None, [USER])',
+        "Rollout(None, None, [USER])",
+        "Rollout(tokenizer, None, [USER])",
+        "Rollout(renderer, 5, [USER])",
+        'Rollout(renderer, "http://localhost:8000", [USER])',
+        'Rollout(renderer, None, "Hello")',
+        "Rollout(renderer, None, [])",
+        'Rollout(renderer, None, [USER], tools="get")',
+        "Rollout(renderer, None, [USER], sampling_params=5)",
+        'Rollout(renderer, None, [USER], sampling_params=["x"])',
+        'Rollout(renderer, None, [USER], sampling_params={"max_tokens": "5"})',
+        'Rollout(renderer, None, [USER], sampling_params={"max_tokens": -5})',
+        'Rollout(renderer, None, [USER], sampling_params={"stop_token_ids": "xy"})',
+        "Rollout(renderer, None, [USER], chat_template_kwargs=5)",
+        'Rollout(renderer, None, [USER], max_total_tokens="5")',
+        "Rollout(renderer, None, [USER], max_total_tokens=0)",
+        'Rollout(renderer, None, [USER], on_length="go")',
+        'ROLLOUT.add("Hello")',
+        "ROLLOUT.record(None)",
+        "ROLLOUT.rewind()",
+        'ROLLOUT.rewind("1")',
+        "ROLLOUT.fork(0)",
+        'ROLLOUT.rows(reward="1")',
+        'ROLLOUT.rows(shared="twice")',
+        "ROLLOUT.rows(extras=5)",
+        'save_rollouts(ROLLOUT, "rollouts.jsonl")',
+        'save_rollouts(None, "rollouts.jsonl")',
+        'save_rollouts([5], "rollouts.jsonl")',
     ),
 }

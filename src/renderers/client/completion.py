@@ -30,7 +30,7 @@ class Completion:
     logprobs: list[float]
     """The logprob of each token, as the engine reports it."""
     finish_reason: str | None
-    """`"stop"`, `"length"` or `"abort"`. None if the engine gives no reason."""
+    """`"stop"`, `"length"`, `"abort"` or another word of the engine. None if the engine gives no reason."""
     stop_reason: int | str | None = None
     """The stop token or stop string, if the engine reports it."""
     request_id: str | None = None

@@ -26,9 +26,12 @@ def check_completion(completion: object) -> Completion:
         TokenIdError: An id is negative, or above 4,294,967,295.
         MalformedGenerateResponseError: The number of logprobs is not that of the ids, or a logprob is not a finite
             number, is positive, or is the mark of engines for a missing one.
+        EngineError: The finish reason is `"error"`.
     """
     if not isinstance(completion, Completion):
         raise TypeError(f"a sampler must return a Completion, not {describe_type(completion)}")
+    if completion.finish_reason == "error":
+        raise EngineError("the request failed in the engine (finish_reason 'error'). Its ids are not a completion.")
     ids = list(as_ids(completion.token_ids, name="completion.token_ids"))
     logprobs = _read_logprobs(completion.logprobs)
     check_count(ids, logprobs)

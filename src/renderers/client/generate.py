@@ -12,6 +12,7 @@ from renderers.client.offload import LONG_COMPLETION, maybe_offload, offload_lon
 from renderers.client.openai_client import OpenAISampler, is_async_openai
 from renderers.client.task_streams import TaskStream
 from renderers.client.turns import RequestSender, TurnRequest, to_result
+from renderers.core.arguments import check_mapping, check_renderer
 from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
@@ -57,7 +58,8 @@ async def generate(
         OverlongPromptError: The prompt is too long.
         MalformedGenerateResponseError: The response lacks ids or logprobs, or they contradict each other.
         EngineError: The request of an `InferenceClient` failed. An `AsyncOpenAI` client raises its own errors.
-        ValueError: The renderer does not support tools, or a sampling parameter is invalid.
+        TypeError: An argument has a wrong type, such as a client that is not asynchronous.
+        ValueError: The renderer does not support tools, a sampling parameter is invalid, or there are no ids.
         NotImplementedError: `process_multimodal` is False, and the renderer does not support it.
     """
     turn = TurnRequest(
@@ -75,8 +77,9 @@ async def generate(
         max_prompt_len=max_prompt_len,
         process_multimodal=process_multimodal,
     )
+    headers = check_mapping("extra_headers", extra_headers)
     prepared = await turn.prepare()
-    completion = await turn.sender.sample_request(prepared.request, extra_headers)
+    completion = await turn.sender.sample_request(prepared.request, headers)
     ids, prompt = completion.token_ids, completion.prompt_ids or prepared.request.prompt_ids
     parsed = await offload_long_work(
         renderer,
@@ -104,8 +107,9 @@ def stream(
     """Sample the next turn of a conversation, and return its events while the tokens arrive. See `generate`.
 
     Raises:
-        TypeError: The renderer has no method `parser`. Use `generate` for it.
+        TypeError: An argument has a wrong type, or the renderer has no method `parser`. Use `generate` for it.
     """
+    check_renderer(renderer, ["get_stop_token_ids"])
     if not hasattr(renderer, "parser"):
         raise TypeError(f"{type(renderer).__name__} has no method parser, which a stream needs. Use generate.")
     turn = TurnRequest(
@@ -123,7 +127,7 @@ def stream(
         max_prompt_len=max_prompt_len,
         process_multimodal=True,
     )
-    return TurnStream(turn, extra_headers)
+    return TurnStream(turn, check_mapping("extra_headers", extra_headers))
 
 
 class TurnStream:

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from renderers.client.completion import Completion
 from renderers.client.engines.base import SampleRequest
+from renderers.core.arguments import check_int, check_mapping
 from renderers.core.text import common_prefix_length
+from renderers.core.token_ids import as_ids
 from renderers.errors import MalformedGenerateResponseError
 
-__all__ = ["build_sample_request", "check_prompt"]
+__all__ = ["build_sample_request", "check_prompt", "read_sampling_params"]
+
+
+def read_sampling_params(sampling_params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a checked copy of sampling parameters. Names that are not checked here are left to the engine.
+
+    Raises:
+        TypeError: They are not a mapping, or the stop tokens are not ids.
+        TokenIdError: A stop token is negative, or above 4,294,967,295.
+        ValueError: `max_tokens` is not an int from 0 on.
+    """
+    params = check_mapping("sampling_params", sampling_params)
+    stops, limit = params.get("stop_token_ids"), params.get("max_tokens")
+    if stops is not None:
+        listed = list(stops) if isinstance(stops, Set) else stops
+        params["stop_token_ids"] = list(as_ids(listed, name="sampling_params['stop_token_ids']"))
+    if limit is not None:
+        # SGLang accepts 0, to process a prompt alone.
+        params["max_tokens"] = check_int("sampling_params['max_tokens']", limit, least=0)
+    return params
 
 
 def build_sample_request(
@@ -28,9 +49,13 @@ def build_sample_request(
     """Return a request. `stop_token_ids` are added before those of the sampling parameters.
 
     Raises:
-        ValueError: More than one completion is requested, or a number of logprobs is negative.
+        TypeError, TokenIdError: As `read_sampling_params`.
+        ValueError: There are no ids, more than one completion is requested, or a number of tokens or logprobs is
+            invalid.
     """
-    params = dict(sampling_params or {})
+    if not prompt_ids:
+        raise ValueError("prompt_ids is empty: an engine samples after at least one token")
+    params = read_sampling_params(sampling_params)
     if params.pop("n", None) not in (None, 1):
         raise ValueError("sampling_params['n'] must be 1: a request samples one completion. Send a request for each.")
     top_logprobs = params.pop("logprobs", None)

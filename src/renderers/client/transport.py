@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
@@ -20,8 +21,10 @@ from renderers.client.sampling import build_sample_request
 from renderers.client.shared_tasks import share_task
 from renderers.client.streams import read_completion
 from renderers.client.task_streams import TaskStream
+from renderers.core.arguments import check_int, check_mapping
 from renderers.core.inputs import TokenIds
 from renderers.core.jsontypes import JsonObject
+from renderers.core.text import describe_type
 from renderers.core.token_ids import as_ids
 from renderers.errors import (
     EngineConnectionError,
@@ -56,8 +59,8 @@ class InferenceClient:
 
     Raises:
         ImportError: httpx is not installed.
-        TypeError: The engine lacks a method of `InferenceEngine`, or is a class.
-        ValueError: The address is not an HTTP address, there is no such engine, or `retries` or
+        TypeError: The engine lacks a method of `InferenceEngine`, or is a class. Or another argument has a wrong type.
+        ValueError: The address is not an HTTP address, there is no such engine, or `timeout`, `retries` or
             `max_connections` is too small.
     """
 
@@ -73,16 +76,18 @@ class InferenceClient:
         headers: Mapping[str, str] | None = None,
         max_connections: int | None = None,
     ) -> None:
+        if not isinstance(base_url, str):
+            raise TypeError(f"base_url must be a str such as 'http://localhost:8000', not {describe_type(base_url)}")
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must start with http:// or https://, not {base_url!r}")
-        if type(retries) is not int or retries < 0:
-            raise ValueError(f"retries must be an int from 0 on, not {retries!r}")
-        if max_connections is not None and (type(max_connections) is not int or max_connections < 1):
-            raise ValueError(f"max_connections must be an int from 1 on, not {max_connections!r}")
+        if timeout is not None:
+            _check_seconds("timeout", timeout)
+        if max_connections is not None:
+            max_connections = check_int("max_connections", max_connections, least=1)
         self._root = base_url.rstrip("/").removesuffix("/v1")
         self._engine = None if engine == "auto" else find_engine(engine)
         self._model = model
-        self._retries = retries
+        self._retries = check_int("retries", retries, least=0)
         self._models: JsonObject | None = None
         self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -91,7 +96,7 @@ class InferenceClient:
         limit = MODELS_TIMEOUT if timeout is None else min(timeout, MODELS_TIMEOUT)
         self._models_timeout = self._httpx.Timeout(limit, connect=_CONNECT_TIMEOUT, pool=None)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
-            headers={**credentials, **(headers or {})},
+            headers={**credentials, **check_mapping("headers", headers)},
             timeout=self._httpx.Timeout(timeout, connect=_CONNECT_TIMEOUT, pool=None),
             transport=transport,
         )
@@ -134,7 +139,7 @@ class InferenceClient:
             cache_salt=cache_salt,
             priority=priority,
         )
-        return without_views(await self.sample_request(request, headers))
+        return without_views(await self.sample_request(request, check_mapping("headers", headers)))
 
     async def stream(
         self,
@@ -160,12 +165,15 @@ class InferenceClient:
             priority=priority,
             stream=True,
         )
+        headers = check_mapping("headers", headers)
         async with contextlib.aclosing(TaskStream(self.stream_request(request, headers))) as items:
             async for item in items:
                 yield item
 
     async def context_length(self, model: str | None = None) -> int | None:
         """Return the context length of the model in tokens. None if the server does not report it."""
+        # A lookup only logs the reason why it fails.
+        self._check_usable()
         return await look_up_context_length(self._root, model or self._model, self._get_models)
 
     async def engine(self) -> InferenceEngine:
@@ -218,7 +226,7 @@ class InferenceClient:
 
     async def _get_models(self) -> JsonObject:
         """Return the response of `/v1/models`, which is requested once. Callers at the same time share a failure."""
-        self._check_loop()
+        self._check_usable()
         if self._models is None:
             self._models = await share_task(self._lookups, _MODELS, self._request_models)
         return self._models
@@ -252,7 +260,6 @@ class InferenceClient:
         prompt_length: int | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """Send a request until there is a response with a success. Its body is not read yet."""
-        self._check_loop()
         samples = method == "POST"
         timeout = self._http.timeout if samples else self._models_timeout
         request = self._http.build_request(method, self._root + path, json=body, headers=headers, timeout=timeout)
@@ -280,6 +287,7 @@ class InferenceClient:
             attempt += 1
 
     async def _send_once(self, request: httpx.Request, path: str, prompt_length: int | None) -> httpx.Response:
+        self._check_usable()
         with self._errors_of_this_package(path):
             response = await self._http.send(request, stream=True)
             if response.status_code == 200:
@@ -297,8 +305,7 @@ class InferenceClient:
         try:
             yield
         except EngineError as error:
-            error.url = url
-            error.add_note(f"The response is from {url}.")
+            error.url, error.args = url, (f"{url}: {error}",)
             raise
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
@@ -319,12 +326,23 @@ class InferenceClient:
                 f"the connection was lost after the request was sent: {_reason(error)}", url=url
             ) from error
 
-    def _check_loop(self) -> None:
+    def _check_usable(self) -> None:
+        """Raise a `RuntimeError` if the client is closed, or belongs to another event loop."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
         elif self._loop is not loop:
             raise RuntimeError("this InferenceClient was used in another event loop. Create one for each event loop.")
+        if self._http.is_closed:
+            raise RuntimeError("this InferenceClient is closed. Create another one.")
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    """Raise an error if a value is not a positive number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number of seconds or None, not {describe_type(value)}")
+    if not float(value) > 0:
+        raise ValueError(f"{name} must be a positive number of seconds or None, not {value!r}")
 
 
 def _reason(error: BaseException) -> str:

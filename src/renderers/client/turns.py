@@ -11,6 +11,7 @@ from renderers.client.engines.base import SampleRequest
 from renderers.client.media import list_content_parts, to_features
 from renderers.client.offload import is_long_text, offload_long_work
 from renderers.client.sampling import build_sample_request
+from renderers.core.arguments import check_int, check_renderer
 from renderers.core.completions import ParsedResponse, ToolCallParseStatus
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
@@ -67,11 +68,9 @@ class TurnRequest:
 
     async def prepare(self, *, stream: bool = False) -> PreparedTurn:
         """Render the prompt, check its length, and build the request."""
-        self._check_renderer()
+        self._check_arguments()
         is_long = self.prompt_ids is None and is_long_text(self.messages)
         prompt = await offload_long_work(self.renderer, self._render, is_long=is_long)
-        if self.process_multimodal:
-            await self._check_length(prompt.token_ids)
         request = build_sample_request(
             prompt.token_ids,
             model=self.model,
@@ -83,9 +82,14 @@ class TurnRequest:
             content_parts=() if self.process_multimodal else list_content_parts(self.messages),
             stream=stream,
         )
+        if self.process_multimodal:
+            await self._check_length(prompt.token_ids)
         return PreparedTurn(request=request, multi_modal_data=prompt.multi_modal_data, attribution=prompt.attribution)
 
-    def _check_renderer(self) -> None:
+    def _check_arguments(self) -> None:
+        check_renderer(self.renderer, ["get_stop_token_ids"])
+        if self.max_prompt_len is not None:
+            check_int("max_prompt_len", self.max_prompt_len)
         name = type(self.renderer).__name__
         if self.tools and not getattr(self.renderer, "supports_tools", True):
             raise ValueError(f"{name} does not support tools: the chat template of the model drops them")

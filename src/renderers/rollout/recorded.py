@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, get_args
 
+from renderers.core.arguments import check_mapping
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_data
 from renderers.errors import RolloutError
@@ -115,9 +116,10 @@ class RecordedRollout:
             extras: More values for each row. The `extras` of a rollout take precedence.
 
         Raises:
-            TypeError: `reward` or `advantage` is not a number.
+            TypeError: `reward` or `advantage` is not a number, or `extras` is not a dict.
             ValueError: One of them is not finite, or `shared` is neither of these.
         """
+        more = check_mapping("extras", extras)
         reward, advantage = finite_or_none(reward, name="reward"), finite_or_none(advantage, name="advantage")
         if shared not in get_args(Shared):
             raise ValueError(f"shared must be one of {', '.join(map(repr, get_args(Shared)))}, not {shared!r}")
@@ -128,7 +130,7 @@ class RecordedRollout:
             return RowValues(
                 reward=reward if rollout.reward is None else rollout.reward,
                 advantage=advantage if rollout.advantage is None else rollout.advantage,
-                extras={**(extras or {}), **rollout.extras},
+                extras={**more, **rollout.extras},
             )
 
         branches = self.branches
@@ -151,14 +153,18 @@ class RecordedRollout:
         if last is None or turns > 1:
             last = self._trajectory.turn_before(prompt, turns if last is None else turns - 1)
         if last is None:
-            raise ValueError(f"cannot go back {turns} turns: the conversation has fewer sampled turns")
+            count = len(self.turns)
+            raise ValueError(
+                f"turns is {turns}, and {count or 'no'} sampled {'turn is' if count == 1 else 'turns are'} before this "
+                "position. Sample a turn, or go back fewer turns."
+            )
         self._position, self._stopped = self._at(last.prompt), None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rollout and its forks to a file, as one line of JSON. `save_rollouts` writes several rollouts.
 
         Raises:
-            MessageError: A value in `extras`, in `sampling_params` or of the engine is not JSON data. Names its place.
+            ValueError: A value in `extras`, in `sampling_params` or of the engine is not JSON data. Names its place.
             OSError: The file cannot be written.
         """
         write_records(path, [to_record(self)])

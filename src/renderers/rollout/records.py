@@ -11,6 +11,7 @@ from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_data
 from renderers.core.token_ids import as_ids
+from renderers.errors import MessageError
 from renderers.rollout.position import Position, RolloutOptions, StopReason
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 from renderers.rollout.typed_json import read_typed
@@ -76,7 +77,7 @@ def to_record(rollout: RecordedRollout) -> JsonObject:
     """Return a rollout and its forks as JSON data.
 
     Raises:
-        MessageError: A value of the caller or of the engine is not JSON data. Names its place.
+        ValueError: A value of the caller or of the engine is not JSON data. Names its place.
     """
     prompts: list[Prompt] = []
     numbers: dict[int, int] = {}
@@ -94,7 +95,7 @@ def to_record(rollout: RecordedRollout) -> JsonObject:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "options": normalise_data(dataclasses.asdict(rollout._options), path=("options",)),
+        "options": _json_data(dataclasses.asdict(rollout._options), "options"),
         "prompts": [_prompt_record(prompt) for prompt in prompts],
         "turns": turns,
         "rollouts": states,
@@ -145,6 +146,14 @@ def _item(items: Sequence[T] | dict[int, T], index: int | None, name: str) -> T:
     return items[index]
 
 
+def _json_data(value: Any, *path: str | int) -> Any:
+    try:
+        return normalise_data(value, path=path)
+    except MessageError as error:
+        # No message is wrong.
+        raise ValueError(f"the rollout cannot be saved: {error}") from error
+
+
 def _prompt_record(prompt: Prompt) -> JsonObject:
     refusal = None if prompt.refusal is None else dataclasses.asdict(prompt.refusal)
     return {**_fields_of(prompt), "messages": list(prompt.messages), "refusal": refusal}
@@ -167,7 +176,7 @@ def _turn_record(turn: Turn, prompt: int) -> JsonObject:
     return {
         "rollout": turn.rollout,
         "prompt": prompt,
-        "completion": normalise_data(_fields_of(turn.completion), path=("turns", turn.number, "completion")),
+        "completion": _json_data(_fields_of(turn.completion), "turns", turn.number, "completion"),
         "parsed": dataclasses.asdict(turn.parsed),
         "message": turn.message,
     }
@@ -201,7 +210,7 @@ def _state_record(rollout: RecordedRollout, prompt: int) -> JsonObject:
         "stopped": rollout._stopped,
         "reward": rollout.reward,
         "advantage": rollout.advantage,
-        "extras": normalise_data(rollout.extras, path=("extras",)),
+        "extras": _json_data(rollout.extras, "extras"),
     }
 
 

@@ -12,6 +12,8 @@ from typing import Any, Self, get_args
 from renderers.bridging.refusal import BridgeRefusal
 from renderers.client.completion import Completion
 from renderers.client.offload import LONG_COMPLETION, is_long_text, offload_long_work
+from renderers.client.sampling import read_sampling_params
+from renderers.core.arguments import check_mapping, check_renderer
 from renderers.core.completions import ParsedResponse
 from renderers.core.inputs import MessageLike, ToolLike
 from renderers.core.jsontypes import JsonObject
@@ -25,6 +27,9 @@ from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_i
 from renderers.rollout.recorded import RecordedRollout
 from renderers.rollout.sampler import RolloutClient, check_client, check_reply, sample_from
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
+
+_METHODS = ("render_ids", "get_stop_token_ids")
+"""The methods of a renderer that every rollout needs."""
 
 
 class Rollout(RecordedRollout):
@@ -83,18 +88,19 @@ class Rollout(RecordedRollout):
 
         Raises:
             MessageError, TemplateError, ...: As `renderer.render_ids`.
-            TypeError: The client cannot sample, or is synchronous.
-            ValueError: `max_total_tokens` or `on_length` is invalid, or there is a `model` and another client than an
-                `AsyncOpenAI` client.
+            TypeError: The client cannot sample, or is synchronous. Or another argument has a wrong type.
+            ValueError: `max_total_tokens`, `on_length` or a sampling parameter is invalid, or there is a `model` and
+                another client than an `AsyncOpenAI` client.
         """
+        check_renderer(renderer, _METHODS)
         if on_length not in get_args(OnLength):
             raise ValueError(f"on_length must be one of {', '.join(map(repr, get_args(OnLength)))}, not {on_length!r}")
         if max_total_tokens is not None and (type(max_total_tokens) is not int or max_total_tokens < 1):
             raise ValueError(f"max_total_tokens must be a positive number of tokens, not {max_total_tokens!r}")
         options = RolloutOptions(
             tools=normalise_tools(tools),
-            sampling_params=dict(sampling_params or {}),
-            chat_template_kwargs=dict(chat_template_kwargs or {}),
+            sampling_params=read_sampling_params(sampling_params),
+            chat_template_kwargs=check_mapping("chat_template_kwargs", chat_template_kwargs),
             max_total_tokens=max_total_tokens,
             on_length=on_length,
             stop_token_ids=tuple(renderer.get_stop_token_ids()),
@@ -136,6 +142,13 @@ class Rollout(RecordedRollout):
         rollout.renderer, rollout._client = renderer, client
         RecordedRollout.__init__(rollout, options, trajectory, position, lineage=lineage)
         return rollout
+
+    @classmethod
+    def _creator(cls, renderer: Renderer | None, client: RolloutClient | None) -> Callable[..., Self]:
+        """Return `_create` with a checked renderer and a checked client, for the rollouts of a file."""
+        if renderer is not None:
+            check_renderer(renderer, _METHODS)
+        return functools.partial(cls._create, renderer, check_client(client))
 
     @property
     def client(self) -> RolloutClient | None:
@@ -189,8 +202,10 @@ class Rollout(RecordedRollout):
             RolloutError: There is no client or no renderer, the last turn has no messages after it, or another call
                 is running.
             MalformedGenerateResponseError: A sampled id has no logprob, or the completion is for another prompt.
+            TypeError, ValueError: A sampling parameter is invalid.
             Exception: The errors of the client, and those of `renderer.render_ids`.
         """
+        own_params = read_sampling_params(sampling_params)
         if self.client is None:
             raise RolloutError("the rollout has no client. Set its attribute client, or pass completions to record.")
         if self._stopped is not None:
@@ -204,7 +219,7 @@ class Rollout(RecordedRollout):
             if self.stop_reason is not None:
                 return None
             ids = _ids_of(position)
-            params = self._options.sampling_params_for(len(ids), sampling_params or {})
+            params = self._options.sampling_params_for(len(ids), own_params)
             completion = await sample_from(self.client, ids, params, model=self.model)
             parse = functools.partial(self._parse, ids, completion)
             is_long = len(completion.token_ids) > LONG_COMPLETION
@@ -411,14 +426,16 @@ class Rollout(RecordedRollout):
             client: An inference client, to go on with the rollout.
 
         Raises:
-            RolloutFileError: The file is cut off, or is not a file of rollouts, or has several. Names the line.
+            RolloutFileError: The file is cut off, or is not a file of rollouts, or has none or several. Names the line.
             RolloutError: The renderer is for another model: it has other stop tokens. Or the rollout has a `model`,
                 and the client is no `AsyncOpenAI` client.
-            TypeError: The client cannot sample, or is synchronous.
+            TypeError: The client cannot sample, or is synchronous. Or the renderer is none.
             OSError: The file cannot be read.
         """
-        rollouts = list(read_rollouts(path, functools.partial(cls._create, renderer, check_client(client))))
-        if len(rollouts) != 1:
+        rollouts = list(read_rollouts(path, cls._creator(renderer, client)))
+        if not rollouts:
+            raise RolloutFileError(f"{os.fspath(path)} is empty: it has no rollout")
+        if len(rollouts) > 1:
             raise RolloutFileError(f"{os.fspath(path)} has {len(rollouts)} rollouts: use load_rollouts")
         return rollouts[0]
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from renderers.core.jsontypes import JsonObject
 from renderers.core.protocols import Renderer
+from renderers.core.text import describe_type
 from renderers.rollout.files import read_rollouts, write_records
 from renderers.rollout.records import to_record
 from renderers.rollout.rollout import Rollout
-from renderers.rollout.sampler import RolloutClient, check_client
+from renderers.rollout.sampler import RolloutClient
 
 
 def save_rollouts(rollouts: Iterable[Rollout], path: str | os.PathLike[str]) -> None:
     """Write rollouts, each with its forks, to a file of JSON lines.
 
     Raises:
-        MessageError: A value of a rollout is not JSON data. Names its place.
+        TypeError: The rollouts are not an iterable of rollouts.
+        ValueError: A value of a rollout is not JSON data. Names its place.
         OSError: The file cannot be written.
     """
-    write_records(path, map(to_record, rollouts))
+    write_records(path, _records_of(rollouts))
+
+
+def _records_of(rollouts: object) -> Iterator[JsonObject]:
+    if not isinstance(rollouts, Iterable):
+        remedy = ": put it into a list" if isinstance(rollouts, Rollout) else ""
+        raise TypeError(f"rollouts must be a list of rollouts, not {describe_type(rollouts)}{remedy}")
+    for rollout in rollouts:
+        if not isinstance(rollout, Rollout):
+            raise TypeError(f"rollouts must be a list of rollouts, and one is {describe_type(rollout)}")
+        yield to_record(rollout)
 
 
 def load_rollouts(
@@ -31,7 +43,7 @@ def load_rollouts(
     Raises:
         RolloutFileError: The file is cut off within a line, or is not a file of rollouts. Names the line.
         RolloutError: The renderer is for another model: it has other stop tokens.
-        TypeError: The client cannot sample, or is synchronous.
+        TypeError: The client cannot sample, or is synchronous. Or the renderer is none.
         OSError: The file cannot be read.
     """
-    return list(read_rollouts(path, functools.partial(Rollout._create, renderer, check_client(client))))
+    return list(read_rollouts(path, Rollout._creator(renderer, client)))

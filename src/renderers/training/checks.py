@@ -10,12 +10,6 @@ from renderers.core.text import describe_type
 Row = TypeVar("Row")
 
 
-def check_renderer(renderer: object) -> None:
-    """Raise a `TypeError` if an object has not the methods of a renderer."""
-    if not all(callable(getattr(renderer, name, None)) for name in ("render", "render_ids")):
-        raise TypeError(f"renderer must be the result of create_renderer, not {describe_type(renderer)}")
-
-
 def check_rows(rows: object, row_type: type[Row]) -> list[Row]:
     """Return rows as a list.
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from renderers.core.arguments import check_renderer
 from renderers.core.messages import list_messages
 from renderers.errors import PromptMismatchWarning, TemplateError
-from renderers.training.checks import check_renderer
 from renderers.training.contexts import Contexts, Render
 from renderers.training.loss import role_of, split_weights
 from renderers.training.rendered_sample import Overlong, RenderedTrainingSample, check_overlong, fit

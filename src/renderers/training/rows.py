@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
+from renderers.core.arguments import check_renderer
 from renderers.core.jsontypes import JsonObject
 from renderers.core.losses import report_only
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.errors import MessageError, PromptMismatchWarning, TemplateError
-from renderers.training.checks import check_options, check_renderer
+from renderers.training.checks import check_options
 from renderers.training.contexts import Contexts, OwnContext, Render, attribute
 from renderers.training.loss import ATTRIBUTION, Loss, message_weights, split_weights
 from renderers.training.lost_reasoning import find_lost_reasoning

@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, overload
 
+from renderers.core.arguments import check_renderer
 from renderers.core.messages import list_messages
 from renderers.core.spans import Channel
 from renderers.core.tokens import MultiModalData, TokenRun, expand_runs
 from renderers.errors import MissingStopWarning
-from renderers.training.checks import check_options, check_renderer
+from renderers.training.checks import check_options
 from renderers.training.loss import Loss, attribution_of, message_weights, split_weights
 from renderers.training.lost_reasoning import find_lost_reasoning
 from renderers.training.rendered_sample import (

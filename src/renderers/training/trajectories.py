@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from renderers.core.arguments import check_renderer
 from renderers.core.completions import ParsedResponse
 from renderers.core.messages import list_messages
 from renderers.core.text import common_prefix_length
 from renderers.core.token_ids import as_ids
-from renderers.training.checks import check_renderer
 from renderers.training.samples import TokenRenderer
 
 
