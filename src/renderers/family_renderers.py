@@ -41,8 +41,8 @@ class FamilyRenderer(ChatRenderer):
         unknown = sorted(options.keys() - {*OPTIONS, "chat_template_kwargs"})
         if unknown:
             raise TypeError(
-                f"{type(self).__name__} has no argument {', '.join(unknown)}. Arguments of the chat template are passed "
-                "in chat_template_kwargs, and switches of the family in its config."
+                f"{type(self).__name__} has no argument {', '.join(unknown)}. Arguments of the chat template are "
+                "passed in chat_template_kwargs, and switches of the family in its config."
             )
         families = [parent.__dict__["family"] for parent in type(self).__mro__ if "family" in parent.__dict__]
         super().__init__(resolve_settings(tokenizer, config, families=families, **options))
