@@ -322,3 +322,5 @@ def test_switches_that_are_not_a_mapping_are_rejected(config: BaseRendererConfig
 def test_flags_that_thinking_retention_replaced_are_rejected(flag: str) -> None:
     with pytest.raises(ValidationError, match=f"{flag} was replaced by thinking_retention"):
         DefaultRendererConfig(**{flag: True})
+    with pytest.raises(ValidationError, match=f"{flag} was replaced by thinking_retention. Leave it out"):
+        DefaultRendererConfig(**{flag: False})

@@ -172,6 +172,11 @@ def test_a_class_can_be_instantiated_without_create_renderer() -> None:
         assert type(again) is Qwen3Renderer
 
 
+def test_a_class_names_an_argument_that_it_does_not_have() -> None:
+    with pytest.raises(TypeError, match=r"Qwen3Renderer has no argument preserve_all_thinking\. Arguments of"):
+        Qwen3Renderer(load_tokenizer(EMBEDDED), preserve_all_thinking=True)
+
+
 def test_a_class_rejects_a_config_of_another_family() -> None:
     with pytest.raises(ValueError, match="of the family qwen3 needs a config of this family, not of glm-5"):
         Qwen3Renderer(load_tokenizer(EMBEDDED), GLM5RendererConfig())

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections import Counter
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
 
-from renderers import ChatRenderer, MessageError, TemplateError, create_renderer, is_multimodal, load_tokenizer
-from renderers.configs import CONFIG_CLASSES
+from renderers import (
+    ChatRenderer,
+    MessageError,
+    TemplateError,
+    UnreadSwitchWarning,
+    create_renderer,
+    is_multimodal,
+    load_tokenizer,
+)
+from renderers.configs import CONFIG_CLASSES, BaseRendererConfig
 from renderers.families import FAMILIES, MODEL_RENDERER_MAP, MULTIMODAL_MODELS, Family
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch, find_family
 from renderers.family_renderers import RENDERER_REGISTRY
 from renderers.parsing.evidence import RoundTrip
 from renderers.parsing.infer import call_end_token, infer_grammar, writes_calls
 from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.probing.turn_format import THINKING_SWITCHES
 from renderers.programs.registry import PROGRAMS
 from tests.support.conversations import CONVERSATIONS, TOOLS
 from tests.support.families import FamilyTemplate, family_templates, renderer_for
@@ -111,6 +121,29 @@ def test_a_template_agrees_with_the_record_of_its_family(template: FamilyTemplat
     check_stops(template, renderer)
     check_derived_grammar(template, renderer)
     check_switches(template, renderer)
+    check_reuse_of_config(renderer)
+
+
+def check_reuse_of_config(renderer: ChatRenderer) -> None:
+    """Check that a renderer from the config of another renders as it does, with each switch for thinking."""
+    ask = [{"role": "user", "content": "Hi"}]
+
+    def ids(renderer: ChatRenderer, **switches: Any) -> list[int]:
+        return renderer.render_ids(ask, add_generation_prompt=True, **switches)
+
+    def create(config: BaseRendererConfig | None, **switches: Any) -> ChatRenderer:
+        return create_renderer(renderer.tokenizer, config, **switches)
+
+    config = renderer.config
+    again = create(config)
+    for name, value in product(THINKING_SWITCHES, (False, True)):
+        if name in type(config).template_field_names():
+            with warnings.catch_warnings(action="ignore", category=UnreadSwitchWarning):
+                assert ids(again) == ids(renderer)
+                expected = ids(renderer, **{name: value})
+                assert ids(again, **{name: value}) == expected
+                assert ids(create(config, chat_template_kwargs={name: value})) == expected
+                assert ids(create(config.model_copy(update={name: value}))) == expected
 
 
 WITHOUT_END = ("command-r", "glm-4.5", "glm-4.6", "glm-5", "glm-5.1", "glm-5.2", "glm-5.3-flash", "kimi-k3")

@@ -120,6 +120,12 @@ def test_dir_has_the_main_names_only() -> None:
     assert {name for name in dir(renderers) if not name.startswith("__")} == {*renderers.__all__} - {"__version__"}
 
 
+def test_a_star_import_has_the_names_of_release_0_1() -> None:
+    families = [f"{family}{kind}" for family in RELEASE_0_1_FAMILIES for kind in ("Renderer", "RendererConfig")]
+    names = {*RELEASE_0_1, *families, "MalformedGenerateResponseError", "OverlongPromptError"}
+    assert names <= set(run("from renderers import *; print(*globals())").split())
+
+
 @pytest.mark.parametrize("name", ["no_such_name", "NoSuchRenderer", "NoSuchRendererConfig", "NoSuchError"])
 def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module 'renderers' has no attribute '{name}'"):

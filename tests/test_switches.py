@@ -19,7 +19,7 @@ from renderers import (
     create_renderer,
     load_tokenizer,
 )
-from renderers.switches import _OPTIONS
+from renderers.switches import OPTIONS
 
 HI = [{"role": "user", "content": "Hi"}]
 READS_COLOUR = "{{ messages[0].content }}{{ colour }}"
@@ -94,7 +94,7 @@ def test_the_options_that_are_named_in_errors_are_those_of_create_renderer() -> 
     names = [
         name for name, option in signature(create_renderer).parameters.items() if option.kind is Parameter.KEYWORD_ONLY
     ]
-    assert {*names} - {"chat_template_kwargs"} == _OPTIONS
+    assert {*names} - {"chat_template_kwargs"} == OPTIONS
 
 
 @WAYS

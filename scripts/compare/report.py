@@ -42,7 +42,8 @@ The rules of release 0.1 for sampled tokens differ between families: `<think>` i
 sampled for Qwen3.5, and `</think>` in the same place does not for GLM-5. This release uses one rule for all. To get
 the masks of release 0.1, set `conventions="0.1"` in any config, or pass
 `conventions=SamplingConventions(sampled_from="<think>")` to `create_renderer`. The sampled masks of all other families
-agree without conventions.
+agree without conventions. Masks are compared where the ids agree. Those of gpt-oss are the masks of release
+0.1 only if `program="harmony-0.1"` is set too, which this table does not measure.
 """
 _KINDS = (("render", "renders"), ("parse", "completions"), ("bridge", "bridges"), ("sample", "training samples"))
 

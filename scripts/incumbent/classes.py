@@ -69,7 +69,7 @@ CLASSES: tuple[FailureClass, ...] = (
         name="completions without a prompt (GLM, DeepSeek V4)",
         reason=(
             "The tests expect that a completion without `prompt_ids` begins within reasoning, if the config enables "
-            "thinking. Here it is parsed as after the default generation prompt."
+            "thinking. Here it is parsed as after the generation prompt of the renderer."
         ),
         tests=(r"::test_missing_and_empty_prompt_are_self_contained\[(deepseek-v4|glm)",),
     ),

@@ -63,6 +63,7 @@ def _lines(defaults: Explained, with_program: Explained, release: str, passing: 
     yield f'`program="{program}"`, which keeps'
     yield "[the ids of release 0.1](../migrating.md#keep-the-ids-of-release-01-for-gpt-oss)."
     yield "The plugin sets this program for all renderers of gpt-oss, and changes no other option."
+    yield f"With the defaults {defaults.failures:,} tests fail, and {with_program.failures:,} with this program."
     yield ""
     yield f'| tests | defaults | gpt-oss with `program="{program}"` |'
     yield "|---|--:|--:|"

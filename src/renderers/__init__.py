@@ -1,8 +1,8 @@
 """Chat messages to the exact tokens of an open-weight LLM, and back.
 
 `import renderers` is light: each name is imported from its home module on first use. `__all__` lists
-the main names. The typed configs, the renderer class of each family, and all other public names can
-be imported as well: `from renderers import Qwen3Renderer, Qwen3RendererConfig`.
+the main names and those of release 0.1. All other public names can be imported as well, such as the
+typed configs and renderer classes of other families: `from renderers import Ministral3Renderer`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,8 @@ if TYPE_CHECKING:
         BridgeEvidence as BridgeEvidence, BridgeReason, BridgeRefusal, Evidence as Evidence,
     )
     from renderers.bridging.stability import PrefixStability as PrefixStability
-    from renderers.compat.bridge_helpers import (
-        reject_assistant_in_extension as reject_assistant_in_extension,
-        trim_to_turn_close as trim_to_turn_close,
-    )
-    from renderers.compat.segments import (
-        AttributedTextSegments as AttributedTextSegments, attribute_text_segments as attribute_text_segments,
-    )
+    from renderers.compat.bridge_helpers import reject_assistant_in_extension, trim_to_turn_close
+    from renderers.compat.segments import AttributedTextSegments as AttributedTextSegments, attribute_text_segments
     from renderers.client.completion import Completion as Completion, WeightVersion as WeightVersion
     from renderers.client.engines.base import (
         CompletionReader as CompletionReader, EngineRequest as EngineRequest, InferenceEngine as InferenceEngine,
@@ -47,35 +42,29 @@ if TYPE_CHECKING:
         ToolCallDelta as ToolCallDelta, ToolCallEnd as ToolCallEnd, ToolCallParseStatus,
         ToolCallRead as ToolCallRead,
     )
-    from renderers.core.importing import load_target as load_target
+    from renderers.core.importing import load_target
     from renderers.core.inputs import (
         MessageLike as MessageLike, TokenIds as TokenIds, TokenizerLike as TokenizerLike, ToolLike as ToolLike,
     )
     from renderers.core.losses import Loss, LossPolicy as LossPolicy
     from renderers.core.messages import (
-        AudioPart as AudioPart, Content as Content, ContentPart as ContentPart, ImagePart as ImagePart,
-        Message, TextPart as TextPart, ThinkingPart as ThinkingPart, Tool as Tool, ToolCall as ToolCall,
-        ToolCallFunction as ToolCallFunction, ToolSpec, VideoPart as VideoPart,
-        extract_message_tool_names as extract_message_tool_names,
+        AudioPart as AudioPart, Content, ContentPart, ImagePart, Message, TextPart, ThinkingPart, Tool as Tool,
+        ToolCall, ToolCallFunction, ToolSpec, VideoPart, extract_message_tool_names,
     )
     from renderers.core.options import Conventions as Conventions, SamplingConventions as SamplingConventions
     from renderers.core.protocols import (
-        ChatTemplateTokenizer as ChatTemplateTokenizer, MultimodalRenderer as MultimodalRenderer,
-        OffsetTokenizer as OffsetTokenizer, Renderer, Tokenizer, is_multimodal,
+        ChatTemplateTokenizer, MultimodalRenderer, OffsetTokenizer, Renderer, Tokenizer, is_multimodal,
     )
     from renderers.core.spans import Channel as Channel, Span as Span, Trace as Trace
     from renderers.core.tokens import (
-        InjectedText as InjectedText, MultiModalData, PlaceholderRange as PlaceholderRange, RenderedTokens,
+        InjectedText as InjectedText, MultiModalData, PlaceholderRange, RenderedTokens,
     )
     from renderers.errors import *
     from renderers.factory import create_renderer
     from renderers.families import (
-        FAMILIES as FAMILIES, MODEL_RENDERER_MAP as MODEL_RENDERER_MAP, MULTIMODAL_MODELS as
-        MULTIMODAL_MODELS, Family as Family,
+        FAMILIES as FAMILIES, MODEL_RENDERER_MAP as MODEL_RENDERER_MAP, MULTIMODAL_MODELS, Family as Family,
     )
-    from renderers.families.configs.base import (
-        custom_renderer_config as custom_renderer_config, load_custom_renderer as load_custom_renderer,
-    )
+    from renderers.families.configs.base import custom_renderer_config, load_custom_renderer
     from renderers.family_renderers import *
     from renderers.multimodal_renderer import MultimodalChatRenderer as MultimodalChatRenderer
     from renderers.parsing.parser import ResponseParser
@@ -97,20 +86,38 @@ if TYPE_CHECKING:
     )
     from renderers.training import (
         PackedSample as PackedSample, PreferencePair as PreferencePair,
-        RenderedConversation as RenderedConversation, RenderedTrainingSample, TrainedTurn as TrainedTurn,
+        RenderedConversation, RenderedTrainingSample, TrainedTurn as TrainedTurn,
         build_preference_pair as build_preference_pair, build_training_sample, build_training_samples,
         build_trajectory_step, collate as collate, pack as pack,
     )
     # isort: on
 
 __all__ = [
-    "EXAMPLE_MODEL", "Bridge", "BridgeReason", "BridgeRefusal", "ChatRenderer", "ControlTextError",
-    "InferenceClient", "LoadedTokenizer", "Loss", "LossError", "LossWarning", "MediaError", "Message", "MessageError",
-    "MultiModalData", "ParsedResponse", "ParsedToolCall", "RenderedTokens", "RenderedTrainingSample",
+    "EXAMPLE_MODEL", "MULTIMODAL_MODELS", "AutoRendererConfig", "BaseRendererConfig", "Bridge", "BridgeReason",
+    "BridgeRefusal", "ChatRenderer", "ChatTemplateTokenizer", "Content", "ContentPart", "ControlTextError",
+    "CustomRendererConfig", "DeepSeekR1Renderer", "DeepSeekR1RendererConfig", "DeepSeekV3Renderer",
+    "DeepSeekV3RendererConfig", "DeepSeekV4Renderer", "DeepSeekV4RendererConfig", "DefaultRenderer",
+    "DefaultRendererConfig", "GLM5Renderer", "GLM5RendererConfig", "GLM45Renderer", "GLM45RendererConfig",
+    "GLM51Renderer", "GLM51RendererConfig", "GLM53Renderer", "GLM53RendererConfig", "Gemma4Renderer",
+    "Gemma4RendererConfig", "GptOssRenderer", "GptOssRendererConfig", "Hy3Renderer", "Hy3RendererConfig", "ImagePart",
+    "InferenceClient", "InklingRenderer", "InklingRendererConfig", "KimiK2Renderer", "KimiK2RendererConfig",
+    "KimiK25Renderer", "KimiK25RendererConfig", "LagunaM1Renderer", "LagunaM1RendererConfig", "LagunaS21Renderer",
+    "LagunaS21RendererConfig", "LagunaXS2Renderer", "LagunaXS2RendererConfig", "LagunaXS21Renderer",
+    "LagunaXS21RendererConfig", "Llama3Renderer", "Llama3RendererConfig", "LoadedTokenizer", "Loss", "LossError",
+    "LossWarning", "MalformedGenerateResponseError", "MediaError", "Message", "MessageError", "MiniMaxM2Renderer",
+    "MiniMaxM2RendererConfig", "MultiModalData", "MultimodalRenderer", "Nemotron3Renderer", "Nemotron3RendererConfig",
+    "Nemotron3UltraRenderer", "Nemotron3UltraRendererConfig", "Nemotron35Renderer", "Nemotron35RendererConfig",
+    "OffsetTokenizer", "OverlongPromptError", "ParsedResponse", "ParsedToolCall", "PlaceholderRange",
+    "PrimeQwen3Renderer", "PrimeQwen3RendererConfig", "Qwen3Renderer", "Qwen3RendererConfig", "Qwen3VLRenderer",
+    "Qwen3VLRendererConfig", "Qwen35Renderer", "Qwen35RendererConfig", "Qwen36Renderer", "Qwen36RendererConfig",
+    "Qwen38Renderer", "Qwen38RendererConfig", "RenderedConversation", "RenderedTokens", "RenderedTrainingSample",
     "Renderer", "RendererConfig", "RendererPool", "Resolution", "ResponseParser", "Rollout", "TemplateError",
-    "Tokenizer", "TokenizerLoadError", "ToolCallParseStatus", "ToolSpec", "__version__",
-    "build_training_sample", "build_training_samples", "build_trajectory_step", "config_from_name",
-    "create_renderer", "create_renderer_pool", "is_multimodal", "load_tokenizer",
+    "TextPart", "ThinkingPart", "Tokenizer", "TokenizerLoadError", "ToolCall", "ToolCallFunction",
+    "ToolCallParseStatus", "ToolSpec", "VideoPart", "__version__", "attribute_text_segments", "build_training_sample",
+    "build_training_samples", "build_trajectory_step", "config_from_name", "create_renderer", "create_renderer_pool",
+    "custom_renderer_config", "extract_message_tool_names", "is_multimodal", "load_custom_renderer", "load_target",
+    "load_tokenizer", "merge_chat_template_kwargs", "reject_assistant_in_extension", "template_field_names",
+    "trim_to_turn_close",
 ]
 # fmt: on
 

@@ -112,18 +112,18 @@ def default_config(family: Family) -> BaseRendererConfig:
 def with_default_thinking(
     config: BaseRendererConfig, prompt_with: Callable[[Mapping[str, Any]], str]
 ) -> BaseRendererConfig:
-    """Return a config with the value of the template for a switch of thinking that is None.
+    """Return a config with the value of the template for the switch of thinking, if it is None.
 
     `prompt_with` returns the generation prompt for some switches. The value is the one that does not change the
-    prompt. None stays if both values or neither of them do.
+    prompt. None stays if both values or neither of them do. Of two names of a switch only the first is filled in:
+    a caller who reuses the config can then pass either name.
     """
-    names = [name for name in THINKING_SWITCHES if name in type(config).template_field_names()]
-    defaults: dict[str, bool] = {}
-    for name in names:
-        if getattr(config, name) is None:
-            same = [value for value in (False, True) if prompt_with({name: value}) == prompt_with({})]
-            defaults |= {name: same[0]} if len(same) == 1 else {}
-    return config.model_copy(update=defaults) if defaults else config
+    names = type(config).template_field_names()
+    name = next((switch for switch in THINKING_SWITCHES if switch in names), None)
+    if name is None or getattr(config, name) is not None:
+        return config
+    same = [value for value in (False, True) if prompt_with({name: value}) == prompt_with({})]
+    return config.model_copy(update={name: same[0]}) if len(same) == 1 else config
 
 
 def find_custom_renderer(

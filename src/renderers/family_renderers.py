@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from renderers.multimodal_renderer import MultimodalChatRenderer
 from renderers.renderer import ChatRenderer
 from renderers.settings import resolve_settings
+from renderers.switches import OPTIONS
 
 if TYPE_CHECKING:
     from renderers.configs import BaseRendererConfig
@@ -37,6 +38,12 @@ class FamilyRenderer(ChatRenderer):
 
         The config may be that of a parent class's family, if this family has all fields that were set.
         """
+        unknown = sorted(options.keys() - {*OPTIONS, "chat_template_kwargs"})
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} has no argument {', '.join(unknown)}. Arguments of the chat template are "
+                "passed in chat_template_kwargs, and switches of the family in its config."
+            )
         families = [parent.__dict__["family"] for parent in type(self).__mro__ if "family" in parent.__dict__]
         super().__init__(resolve_settings(tokenizer, config, families=families, **options))
 

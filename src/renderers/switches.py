@@ -15,7 +15,7 @@ from renderers.programs.registry import PROGRAMS
 from renderers.programs.template import TemplateProgram
 
 _NO_DEFAULT = object()
-_OPTIONS = frozenset(
+OPTIONS = frozenset(
     {
         *("bpe_engine", "chat_template", "content_tokens", "conventions", "date", "limits", "none_content", "on_loss"),
         *("program", "reasoning_parser", "thinking_retention", "tool_parser", "verify"),
@@ -79,7 +79,7 @@ def _reader(programs: Collection[Program]) -> str:
 
 
 def _describe_unknown(name: str, switches: list[str], family: Family, reader: str) -> str:
-    if name in _OPTIONS:
+    if name in OPTIONS:
         return f"{reader} reads no variable {name!r}. It is an option of create_renderer."
     known = f"The switches of {family.key} are: {', '.join(sorted(switches))}." if switches else ""
     close = difflib.get_close_matches(name, {*switches, *THINKING_SWITCHES}, n=1)

@@ -276,6 +276,17 @@ def test_a_convention_can_count_headers_as_prompted_but_never_a_body() -> None:
     ]
 
 
+def test_a_convention_can_count_the_name_of_a_call_in_a_header_as_prompted() -> None:
+    source = (
+        "{% for m in messages %}<s>{{ m.role }}\n{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}</call>"
+        "{{ c.function.arguments }}{% endfor %}{{ m.content }}<end>\n{% endfor %}"
+        "{% if add_generation_prompt %}<s>assistant\n{% endif %}"
+    )
+    turn = assistant("A", tool_calls=[{"id": "c1", "function": {"name": "f", "arguments": "{}"}}])
+    for pattern, expected in (("<call>.*?</call>", "{}A<end>"), ("f", "<call>f</call>{}A<end>")):
+        assert sampled(source, user("Q"), turn, conventions=SamplingConventions(prompted=pattern)) == [expected]
+
+
 def channels(source: str, *messages: dict[str, Any], inline: bool = True) -> list[tuple[Channel, str]]:
     """Return the text of the last message in runs, each with its channel."""
     template = ChatTemplate(source)

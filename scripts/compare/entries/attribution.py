@@ -52,7 +52,7 @@ ENTRIES = (
         old="not sampled",
         new="sampled",
         reason=_MODEL_SAMPLES,
-        remedy=_CONVENTIONS,
+        remedy=f'{_CONVENTIONS} and `program="harmony-0.1"`',
     ),
     Entry(
         name="gpt-oss: headings around instructions",

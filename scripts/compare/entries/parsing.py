@@ -155,7 +155,7 @@ ENTRIES = (
         families=("glm-4.5", "glm-5", "glm-5.1", "deepseek-v4"),
         matches=lambda found: not _has_prompt(found) and "enable_thinking" in found.settings,
         old="config switches decide whether reasoning is open",
-        new="as after the default generation prompt",
+        new="as after the generation prompt of the renderer",
         reason="one rule for all families",
         remedy="pass `prompt_ids`",
     ),

@@ -37,7 +37,10 @@ _GPT_OSS = Family(
     syntax="harmony",
     program="harmony",
     content_tokens="text",
-    conventions=SamplingConventions(prompted=r"<\|channel\|>.*?<\|message\|>"),
+    conventions=SamplingConventions(
+        # The whole header of a message. Its type is the only special token within one.
+        prompted=r"(<\|start\|>assistant)?( to=[^<]*)?<\|channel\|>[^<]*(<\|constrain\|>[^<]*)?<\|message\|>"
+    ),
 )
 
 RECORDS = (_GPT_OSS,)

@@ -68,8 +68,14 @@ class Turn(NamedTuple):
     reasoning: Region | None = None
     """Reasoning at the start of the turn."""
 
-    def prompts(self, start: int, end: int) -> bool:
-        """Return True if a range is within a prompted one. Only text that the template wrote can be prompted."""
+    def prompts(self, start: int, end: int, path: Path, channel: Channel) -> bool:
+        """Return True if a range is within a prompted one.
+
+        Only text that the template wrote can be prompted, and the name of a call with such text around it.
+        """
+        if path and channel is not Channel.TOOL_NAME:
+            return False
+        start, end = (start - 1, end + 1) if path else (start, end)
         return any(first <= start and end <= last for first, last in self.prompted)
 
 
@@ -203,11 +209,11 @@ class SpanLabeller:
         for start, end, own in self._parts(span, channel, turn):
             message, sampled = owner, False
             if turn is not None and turn.start <= start < end <= turn.end:
-                sampled = not (turn.prompted and not path and turn.prompts(start, end))
+                sampled = not (turn.prompted and turn.prompts(start, end, path, own))
             elif self.ends.get(end, owner) != owner:
                 stopped = self._turns[self.ends[end]]
                 assert stopped is not None
-                if stopped.start <= start < end and (path or not stopped.prompts(start, end)):
+                if stopped.start <= start < end and not stopped.prompts(start, end, path, own):
                     # The stop token of the previous turn, which the template writes at the start of this message.
                     message, sampled = self.ends[end], True
             content = sampled or (own in _CONTENT and (turn is None or start >= turn.end))

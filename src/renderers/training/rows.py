@@ -25,10 +25,11 @@ Turns = Literal["all", "last"]
 """Which assistant messages are trained on."""
 
 MISMATCH = (
-    "the chat template does not write a turn of a training sample after the generation prompt of the same arguments, "
-    "so the model is sampled in another context than it is trained in. follows_prompt of the turns is False. If the "
-    "prompt opens reasoning and the turns have none, pass the argument that turns it off, such as "
+    "the template or program does not write a turn of a training sample after the generation prompt of the same "
+    "arguments, so the model is sampled in another context than it is trained in. follows_prompt of the turns is "
+    "False. If the prompt opens reasoning and the turns have none, pass the argument that turns it off, such as "
     'enable_thinking=False. If the prompt ends with empty reasoning, set prefill="kept" in the config of the renderer. '
+    "If gpt-oss drops the reasoning of a turn, pass auto_drop_analysis=False. "
     "Do the same in rollouts."
 )
 

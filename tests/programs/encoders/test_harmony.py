@@ -382,3 +382,14 @@ def test_a_stream_after_the_prompt_of_release_01_begins_within_reasoning(old_gpt
         parser.feed([token])
     assert parser.close() == whole
     assert (whole.reasoning_content, whole.content, whole.recoveries) == ("Hm", "Yes", ())
+
+
+def test_the_conventions_of_release_0_1_leave_all_headers_of_a_turn_untrained(hub: object) -> None:
+    config = GptOssRendererConfig(program="harmony-0.1", conventions="0.1")
+    renderer = create_renderer(load_tokenizer("openai/gpt-oss-20b"), config)
+    twice = {**LOOK, "reasoning_content": "Look<|channel|>?", "tool_calls": [CALL, CALL]}
+    rendered = renderer.render([ASK, twice], tools=[TOOL])
+    pairs = zip(rendered.token_ids, rendered.sampled_mask, strict=True)
+    sampled = renderer.tokenizer.decode([token for token, is_sampled in pairs if is_sampled])
+    # The text that release 0.1.12 trains.
+    assert sampled == 'Look<|channel|>?<|end|>I look.<|end|>{"x": 1}<|call|>{"x": 1}<|call|>'

@@ -188,11 +188,10 @@ class DefaultRendererConfig(BaseRendererConfig):
     @model_validator(mode="after")
     def _reject_old_flags(self) -> Self:
         """Reject the flags that `thinking_retention` replaced. Templates do not read them."""
-        for name in self.model_extra or ():
+        for name, value in (self.model_extra or {}).items():
             if name in _OLD_FLAGS:
-                raise ValueError(
-                    f"{name} was replaced by thinking_retention. Pass thinking_retention={_OLD_FLAGS[name]!r}."
-                )
+                remedy = f"Pass thinking_retention={_OLD_FLAGS[name]!r}" if value else "Leave it out"
+                raise ValueError(f"{name} was replaced by thinking_retention. {remedy}.")
         return self
 
     if TYPE_CHECKING:  # Type checkers would reject the extra fields.
