@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jinja2
 import pytest
 
-from renderers.errors import TemplateRunError
+from renderers.errors import TemplateRunError, TemplateSourceError
 from renderers.templating import ChatTemplate
 from renderers.templating.sandbox import ChatEnvironment
 
@@ -26,6 +27,47 @@ SOURCES = {
     "a test": "{% for m in messages if m.role == 'user' %}{{ loop.index }}{{ loop.length }}{{ m.content }}{% endfor %}",
     "a test that reads outer variables": (
         "{% set r = 'user' %}{% for m in messages if m.role == r %}{{ m.content }}{% endfor %}"
+    ),
+    "a test that reads an outer variable that the body sets": (
+        "{% set x = 'o' %}{% for m in messages if m.role == 'user' or x == 'o' %}{% set x = 'p' %}{{ m.content }}"
+        "{% endfor %}{% for m in messages if x == 'o' %}{% set x = 'p' %}{{ m.content }}{{ loop.length }}{% endfor %}"
+    ),
+    "a test that reads an undefined variable that the body sets": (
+        "{% for m in messages if x is not defined %}{% set x = 'p' %}{{ m.content }}{% endfor %}"
+        "{% for m in messages if f is defined %}{% macro f() %}F{% endmacro %}{{ f() }}{% else %}none{% endfor %}"
+    ),
+    "a test of an inner loop": (
+        "{% for m in messages %}{% set x = loop.index %}{% for c in 'ab' if x == loop.index and loop.first %}"
+        "{% set x = 'z' %}{{ c }}{{ x }}{% endfor %}{{ x }}{% endfor %}"
+    ),
+    "a test of a recursive loop": (
+        "{% set x = 1 %}{% for n in tree if x == 1 recursive %}{% set x = 2 %}{{ n.v }}{{ x }}{{ loop(n.c) if n.c }}"
+        "{% else %}none{% endfor %}"
+    ),
+    "a test on names of the target that hide outer ones": (
+        "{% set a = 3 %}{% for a, b in [(1, 2), (3, 4)] if a == 1 %}{% set a = 5 %}{{ a }}{{ b }}{% endfor %}{{ a }}"
+    ),
+    "a test in a macro and in a call block": (
+        "{% macro f(x) %}{% for m in messages if x == 1 %}{% set x = 2 %}{{ m.content }}{{ x }}{% endfor %}"
+        "{{ caller(x) if caller }}{% endmacro %}{{ f(1) }}{{ f(2) }}{% call(x) f(1) %}"
+        "{% for m in messages if x == 1 %}{% set x = 2 %}{{ m.content }}{% endfor %}{% endcall %}"
+    ),
+    **{
+        f"a test on a namespace that the body sets, with {use}": (
+            "{% set n = namespace(x=0) %}{% for m in messages if n.x < 2 %}{% set n.x = n.x + 1 %}{{ m.content }}"
+            f"{{{{ {use} }}}}{{% else %}}none{{% endfor %}}"
+        )
+        for use in (
+            *("n.x", "loop.index", "loop.length", "loop.last", "loop.revindex", "loop.nextitem is defined", "loop"),
+            *("loop.previtem is defined", "loop.cycle('a', 'b')", "loop['last']", "loop | length"),
+        )
+    },
+    "a test on a namespace that a macro sets": (
+        "{% set n = namespace(x=0) %}{% macro f() %}{% set n.x = n.x + 1 %}{% endmacro %}"
+        "{% for a, b in [(1, 2), (3, 4), (5, 6)] if n.x < 2 %}{{ f() }}{{ a }}{{ b }}{{ loop.last }}{% endfor %}"
+    ),
+    "a variable with the name of the loop": (
+        "{% set loop = 1 %}{% for m in messages if loop == 1 %}{{ loop.index }}{% endfor %}{{ loop }}"
     ),
     "else": "{% for m in [] %}x{% else %}none{% endfor %}{% for m in messages %}x{% else %}none{% endfor %}",
     "else after a test": "{% for m in messages if m.role == 'tool' %}x{% else %}none{% endfor %}",
@@ -109,6 +151,30 @@ def test_a_loop_that_fails_in_jinja_fails(source: str) -> None:
     with pytest.raises((TypeError, ValueError)):
         ChatEnvironment().from_string(source).render()
     with pytest.raises(TemplateRunError):
+        ChatTemplate(source).run(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for loop in messages %}{% endfor %}",
+        "{% for m in messages %}{% set loop = 1 %}{% endfor %}",
+        "{% for m in messages %}{% if m.x %}{% set loop %}{% endset %}{% endif %}{% endfor %}",
+    ],
+)
+def test_an_assignment_to_the_variable_loop_is_refused_as_in_jinja(source: str) -> None:
+    with pytest.raises(jinja2.TemplateAssertionError):
+        ChatEnvironment().from_string(source)
+    with pytest.raises(TemplateSourceError, match="special loop variable"):
+        ChatTemplate(source)
+
+
+@pytest.mark.parametrize("test", ["loop.index > 1", "loop.first"])
+def test_a_test_cannot_read_the_variable_of_its_own_loop(test: str) -> None:
+    source = f"{{% for m in messages if {test} %}}{{{{ loop.index }}}}{{% endfor %}}"
+    with pytest.raises(jinja2.UndefinedError):
+        ChatEnvironment().from_string(source).render(messages=MESSAGES)
+    with pytest.raises(TemplateRunError, match="'loop' is undefined"):
         ChatTemplate(source).run(MESSAGES)
 
 

@@ -102,6 +102,38 @@ ITERABLES = st.one_of(
 )
 
 
+SEEN = st.sampled_from(
+    """x==1 x y not·x x·is·defined x·is·not·defined y·is·undefined m·is·defined k v ns.a ns.b ns.a==1 ns.b<2 x~y
+    f·is·defined loop·is·defined m==x m==1·or·x==1 x·in·[1,none] v·or·x k!=1 m.role=='user'·or·x==1""".split()
+).map(lambda test: test.replace("·", " "))
+"""Tests of loops on names that their bodies set."""
+CHANGES = st.sampled_from(
+    [
+        *("{% set x = 1 %}", "{% set x = x ~ 'z' %}", "{% set y = x %}", "{% set y %}{{ x }}{% endset %}", "{{ x }}"),
+        *("{% set m = 1 %}", "{% set k, v = [v, k] %}", "{% set ns.a = 1 %}", "{% set ns.b = ns.b + 1 %}", "{{ p }}"),
+        *(
+            "{% if x == 1 %}{% set x = 2 %}{% endif %}",
+            "{% macro f(x=x, p=y) %}{{ x }}{{ p }}{% endmacro %}",
+            "{{ y }}",
+        ),
+        *("{{ f() }}", "{{ w() }}{{ w(1) }}{{ w(q=2) }}", "{{ w(1, 2) }}", "{{ k }}{{ v }}", "{{ q }}"),
+        *("{% with x = y, y = x %}{{ x }}{% set y = 3 %}{{ y }}{% endwith %}", "{{ ns.a }}{{ ns.b }}"),
+    ]
+)
+LOOPED = st.sampled_from(
+    [
+        *("{{ loop.index }}", "{{ loop.last }}", "{{ loop.length }}", "{{ loop.nextitem }}", "{{ loop.cycle(1, 2) }}"),
+        *("{{ loop.revindex }}", "{{ loop.previtem }}", "{{ m }}", "{% if x == 1 %}{% continue %}{% endif %}"),
+        *("{% if ns.b > 1 %}{% break %}{% endif %}", "{% set ns.b = ns.b + loop.index %}", "{% set x = loop.index %}"),
+    ]
+)
+"""Statements in loops."""
+DEFAULTS = st.sampled_from(
+    """p q x y o none 1 'd' [p] [q,x] p~q q·is·defined p|default(x) ns.a f·is·defined caller·is·defined varargs kwargs
+    m (p·or·q)""".split()
+).map(lambda default: default.replace("·", " "))
+
+
 def block(pattern: str, *parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Return statements from a pattern with `<` and `>` around tags, and `_` for each part."""
     source = pattern.replace("{", "{{").replace("}", "}}").replace("<", "{{% ").replace(">", " %}}").replace("_", "{}")
@@ -130,6 +162,32 @@ def blocks(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
+def scopes(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Return statements with scopes, which read and set the same few names."""
+    body = st.lists(inner, min_size=1, max_size=4).map("".join)
+    looped = st.lists(inner | LOOPED, min_size=1, max_size=4).map("".join)
+    items = st.sampled_from(["messages", "messages[1:]", "[1, 2, 3]", "[x, y, 1]", "'ab'", "range(4)", "x"])
+    pairs = st.sampled_from(
+        ["[(1, 2), (3, 4)]", "[(x, y), (1, x)]", "messages[2].d.items()", "{'a': x, 'b': 1}.items()"]
+    )
+    target = st.sampled_from(["m", "m", "x", "y"])
+    return st.one_of(
+        block("<for _ in _ if _>_<endfor>", target, items, SEEN, looped),
+        block("<for _ in _ if _>_<else>_<endfor>", target, items, SEEN, looped, body),
+        block("<for k, v in _ if _>_<endfor>", pairs, SEEN, looped),
+        block("<for x, y in _ if _>_<endfor>", pairs, SEEN, looped),
+        block("<for m in _ if _ recursive>_{{ loop(m.l) if m is mapping and m.l }}<endfor>", items, SEEN, looped),
+        block("<for m in _>_<endfor>", items, looped),
+        block("<macro w(p=_, q=_)>_<endmacro>{{ w() }}{{ w(1) }}{{ w(q=2) }}", DEFAULTS, DEFAULTS, body),
+        block("<macro h(p, q=_)>_{{ caller() if caller }}<endmacro><call h(q=3)>_<endcall>", DEFAULTS, body, body),
+        block("<macro h(p=1)>{{ caller(p) }}{{ caller() }}<endmacro><call(p, q=_) h()>_<endcall>", DEFAULTS, body),
+        block("<with x = _, y = _>_<endwith>", DEFAULTS, DEFAULTS, body),
+        block("<set _>_<endset>", target, body),
+        block("<if _>_<else>_<endif>", SEEN, body, body),
+        block("<filter upper>_<endfilter>", body),
+    )
+
+
 STATEMENTS = st.recursive(
     st.one_of(
         TEXTS,
@@ -148,6 +206,16 @@ PROLOGUE = (
     "{% macro g(a, b='d') %}{% set x = a %}{{ x }}{{ b }}{% endmacro %}"
 )
 TEMPLATES = st.lists(STATEMENTS, min_size=1, max_size=4).map(lambda parts: PROLOGUE + "".join(parts))
+
+
+SCOPED_PROLOGUE = (
+    "{% set ns = namespace(a=0, b=0) %}{% macro f() %}{% set ns.b = ns.b + 1 %}{{ x }}{% endmacro %}"
+    "{% macro w(p=q, q=p) %}{{ p }}{{ q }}{{ x }}{% endmacro %}"
+)
+SCOPED = st.recursive(CHANGES, scopes, max_leaves=8)
+SCOPED_TEMPLATES = st.lists(SCOPED, min_size=1, max_size=4).map(
+    lambda parts: SCOPED_PROLOGUE + "".join(parts) + "{{ x }}{{ y }}{{ ns.a }}{{ ns.b }}"
+)
 
 
 def reference(source: str, **arguments: Any) -> str | Exception:
@@ -171,6 +239,17 @@ def ours(source: str, **arguments: Any) -> Trace | Exception:
 @settings(max_examples=600, deadline=None, derandomize=True)
 @given(TEMPLATES, st.booleans())
 def test_a_random_template_gives_the_text_of_jinja_or_fails_as_it_does(source: str, prompt: bool) -> None:
+    check_text(source, prompt=prompt)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(SCOPED_TEMPLATES, st.booleans())
+def test_the_variables_of_random_scopes_have_the_values_of_jinja(source: str, prompt: bool) -> None:
+    check_text(source, prompt=prompt)
+
+
+def check_text(source: str, *, prompt: bool) -> None:
+    """Assert that a template gives the text of Jinja, or fails as it does."""
     arguments: Data = {"messages": MESSAGES, "tools": TOOLS, "add_generation_prompt": prompt, "bos_token": "<s>"}
     expected, got = reference(source, **arguments), ours(source, **arguments)
     if isinstance(got, TemplateLimitError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jinja2
 import pytest
 
 from renderers.errors import TemplateRunError, TemplateSourceError
@@ -27,6 +28,32 @@ SOURCES = {
     ),
     "macros and outer variables": (
         "{% set x = 1 %}{% macro f() %}{{ x }}{% set x = 2 %}{{ x }}{% endmacro %}{{ f() }}{{ x }}"
+    ),
+    **{
+        f"a macro with the parameters ({parameters})": (
+            f"{{% set a = 9 %}}{{% set o = 8 %}}{{% macro f({parameters}) %}}[{{{{ a }}}},{{{{ b }}}}{special}]"
+            "{% set o = 7 %}{% endmacro %}{{ f() }}{{ f(1) }}{{ f(b=2) }}{{ f(a=3) }}{{ f(4, 5) }}"
+        )
+        for parameters, special in {
+            "a=a, b=1": "",
+            "a=b, b=1": "",
+            "a=b, b=a": "",
+            "a=1, b=a": "",
+            "a, b=a": "",
+            "a=[b], b=b ~ 'x'": "",
+            "a=a | default('d'), b=a is defined": "",
+            "a=b | default(o), b=a is defined": "",
+            "a=o, b=p": "",
+            "a=b is defined and b + 1, b=o": "",
+            "a=f is callable, b=caller is defined": "",
+            "a=caller is defined, b=varargs is defined": ",{{ caller is defined }}",
+            "a=varargs, b=kwargs": ",{{ varargs }},{{ kwargs }}",
+            "a=caller is defined, b=caller, caller=a": ",{{ caller }}",
+        }.items()
+    },
+    "the defaults of a call block": (
+        "{% set y = 4 %}{% macro f() %}{{ caller() }}{{ caller(3) }}{{ caller(y=2) }}{% endmacro %}"
+        "{% call(x=y, y=y) f() %}[{{ x }},{{ y }}]{% endcall %}"
     ),
     "a macro in a macro": (
         "{% macro f(x) %}{% macro g(y) %}{{ x }}{{ y }}{% endmacro %}{{ g(1) }}{% endmacro %}{{ f(0) }}"
@@ -80,6 +107,8 @@ def test_a_field_keeps_its_owner_through_a_block(source: str) -> None:
         "{% macro f(a) %}{% endmacro %}{{ f(1, 2) }}",
         "{% macro f(a) %}{% endmacro %}{{ f(b=2) }}",
         "{% set n = namespace() %}{% set n._x = 1 %}",
+        "{% macro f(a=b.c, b=1) %}{% endmacro %}{{ f() }}",
+        "{% macro f(a=a.c) %}{% endmacro %}{{ f() }}",
     ],
 )
 def test_statements_that_fail_in_jinja_fail(source: str) -> None:
@@ -87,6 +116,14 @@ def test_statements_that_fail_in_jinja_fail(source: str) -> None:
         ChatEnvironment().from_string(source).render(messages=MESSAGES)
     with pytest.raises(TemplateRunError):
         ChatTemplate(source).run(MESSAGES)
+
+
+def test_a_parameter_named_caller_needs_a_default_as_in_jinja() -> None:
+    source = "{% macro f(caller) %}{{ caller }}{% endmacro %}"
+    with pytest.raises(jinja2.TemplateAssertionError):
+        ChatEnvironment().from_string(source)
+    with pytest.raises(TemplateSourceError, match="`caller` of a macro needs a default"):
+        ChatTemplate(source)
 
 
 @pytest.mark.parametrize(

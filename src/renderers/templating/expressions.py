@@ -272,7 +272,8 @@ class ExpressionCompiler:
 
     def _code_Getattr(self, node: nodes.Getattr) -> str:
         loop = self._names.loop
-        if loop is not None and self._is_loop_value(node.node) and node.attr in STATIC_LOOP:
+        is_static = loop is not None and not loop.is_on_demand and node.attr in STATIC_LOOP
+        if loop is not None and is_static and self._is_loop_value(node.node):
             return self._loop_attribute(loop, node.attr)
         return self._lookup(node, node.attr, "attribute")
 

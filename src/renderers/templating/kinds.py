@@ -54,6 +54,8 @@ class Loop:
     index: str
     count: str
     value: str | None
+    is_on_demand: bool = False
+    """True if the items are selected when they are needed, so that their number is not known beforehand."""
 
 
 class Names:
@@ -72,6 +74,9 @@ class Names:
         while names is not None:
             if name in names.variables:
                 return names.variables[name]
+            if name == "loop" and names.parent is not None and names.loop is not names.parent.loop:
+                # The loop of this scope hides a variable of the same name outside.
+                return None
             names = names.parent
         return None
 

@@ -86,7 +86,7 @@ class LoopCompiler(StatementCompiler):
         return next(find_in(body, (nodes.AssignBlock, nodes.CallBlock)), None) is None
 
     def _write_For(self, node: nodes.For) -> None:
-        if "loop" in names_in_target(node.target):
+        if any(name.name == "loop" and name.ctx == "store" for name in find_in([node], nodes.Name)):
             raise jinja2.TemplateAssertionError("Can't assign to special loop variable in for-loop target", node.lineno)
         items = self._loop_items(node)
         if not node.recursive:
@@ -143,7 +143,7 @@ class LoopCompiler(StatementCompiler):
         self._line(f"{loop.items} = {items_code}")
         if node.test is not None and not plan.is_lazy:
             self._write_selection(plan)
-        if plan.uses & _COUNTED:
+        if plan.uses & _COUNTED and not loop.is_on_demand:
             self._line(f"{loop.count} = len({loop.items})")
         if loop.value:
             self._line(f"{loop.value} = LoopValue({loop.items}, {depth}, {recurse})")
@@ -165,7 +165,10 @@ class LoopCompiler(StatementCompiler):
         number = self._fresh("")
         uses = loop_uses(node.body) | ({""} if recurse else set())
         needs_value = bool(uses - STATIC_LOOP)
-        loop = Loop(f"q{number}", f"i{number}", f"n{number}", f"v{number}" if needs_value else None)
+        is_selected = node.test is not None and (needs_value or bool(uses & _LOOKAHEAD))
+        is_on_demand = is_selected and self._may_change_test(node)
+        value = f"v{number}" if needs_value or is_on_demand else None
+        loop = Loop(f"q{number}", f"i{number}", f"n{number}", value, is_on_demand)
         bound = list(names_in_target(node.target))
         names = self._new_names(node.body, bound)
         is_inferable = isinstance(node.target, nodes.Name) and not node.recursive
@@ -186,7 +189,7 @@ class LoopCompiler(StatementCompiler):
             outer=f"o{number}",
             is_empty=f"z{number}",
             uses=uses,
-            is_lazy=node.test is not None and not needs_value and not uses & _LOOKAHEAD,
+            is_lazy=node.test is not None and not is_selected,
             is_message=item_kind is Kind.MESSAGE,
             is_quiet=is_quiet,
         )
@@ -195,17 +198,16 @@ class LoopCompiler(StatementCompiler):
         """Write the `for` statement of a loop, and note its place."""
         node, loop, names, item = plan.node, plan.loop, plan.names, plan.item
         first_line = len(self._lines) + 1
-        metered = f"metered(b, {loop.items}, {iteration_steps(node.body)})"
+        meter = "charge_each" if loop.is_on_demand else "metered"
+        metered = f"{meter}(b, {loop.items}, {iteration_steps(node.body)})"
         counts = plan.uses and not plan.is_lazy
         header = f"for {loop.index}, {item} in enumerate({metered}):" if counts else f"for {item} in {metered}:"
         with self._indented(header), self._within(names):
             self._unpack(node.target, item)
             if plan.is_lazy:
-                names.loop = names.parent.loop if names.parent is not None else None
-                self._line(f"if not {self._code(node.test)}: continue")
+                self._line(f"if not {self._test_code(plan)}: continue")
                 if plan.uses:
                     self._line(f"{loop.index} += 1")
-            names.loop = loop
             if loop.value:
                 self._line(f"{loop.value}.index0 = {loop.index}")
             self._begin(names, plan.read_first)
@@ -251,15 +253,36 @@ class LoopCompiler(StatementCompiler):
             self._line(f"if cur is not {outer}: {enter}")
 
     def _write_selection(self, plan: _Plan) -> None:
-        """Write a loop that selects the items of `{% for ... if ... %}` beforehand."""
-        node, names, loop, item = plan.node, plan.names, plan.loop, plan.item
+        """Write a loop that selects the items of `{% for ... if ... %}`: all of them beforehand, or on demand."""
+        loop, item = plan.loop, plan.item
+        metered = f"for {item} in metered(b, {loop.items}, 1):"
+        if loop.is_on_demand:
+            function = self._fresh("S")
+            with self._indented(f"def {function}({loop.items}):"), self._indented(metered), self._within(plan.names):
+                self._unpack(plan.node.target, item)
+                self._line(f"if {self._test_code(plan)}: yield {item}")
+            self._line(f"{loop.items} = SelectedItems({function}({loop.items}))")
+            return
         chosen = self._fresh("c")
         self._line(f"{chosen} = []")
-        names.loop = self._names.loop
-        with self._indented(f"for {item} in metered(b, {loop.items}, 1):"), self._within(names):
-            self._unpack(node.target, item)
-            self._line(f"if {self._code(node.test)}: {chosen}.append({item})")
+        with self._indented(metered), self._within(plan.names):
+            self._unpack(plan.node.target, item)
+            self._line(f"if {self._test_code(plan)}: {chosen}.append({item})")
         self._line(f"{loop.items} = {chosen}")
+
+    def _may_change_test(self, node: nodes.For) -> bool:
+        """Return True if the body of a loop may set an attribute of a namespace that its test reads."""
+        read = {name.name for name in find_in(filter(None, [node.test]), nodes.Name)}
+        # A macro may set it too.
+        has_call = next(find_in(node.body, (nodes.Call, nodes.CallBlock)), None) is not None
+        changes = find_in([self._tree] if has_call else node.body, nodes.NSRef)
+        return not read.issubset(names_in_target(node.target)) and next(changes, None) is not None
+
+    def _test_code(self, plan: _Plan) -> str:
+        """Return the code of the test of a loop, which sees the names of the target and the scope around the loop."""
+        bound = {name: plan.names.variables[name] for name in plan.bound}
+        with self._within(Names(plan.names.parent, bound, {})):
+            return self._code(plan.node.test)
 
     def _read_fields(self, variable: Variable, name: str, body: list[nodes.Node]) -> None:
         """Read the fields of a message that the body of its loop reads repeatedly."""

@@ -7,7 +7,7 @@ a result that can be much larger than its operands is charged before it runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from jinja2 import Undefined
@@ -240,16 +240,15 @@ def loop_attribute(loop: LoopValue, name: str, undefined: Undefined) -> Any:
         return MethodValue(loop, name)
     if name == "previtem":
         return items[index - 1] if index else undefined
-    if name == "nextitem":
-        return items[index + 1] if index + 1 < len(items) else undefined
+    if name in {"nextitem", "last"}:
+        following = items[index + 1 : index + 2]
+        return not following if name == "last" else following[0] if following else undefined
+    if name in {"length", "revindex", "revindex0"}:
+        return len(items) - {"length": 0, "revindex": index, "revindex0": index + 1}[name]
     numbers = {
         "index": index + 1,
         "index0": index,
-        "revindex": len(items) - index,
-        "revindex0": len(items) - index - 1,
         "first": index == 0,
-        "last": index == len(items) - 1,
-        "length": len(items),
         "depth": loop.depth0 + 1,
         "depth0": loop.depth0,
     }
@@ -344,10 +343,11 @@ def metered(budget: Budget, items: Sequence[Any], steps: int) -> Any:
     if len(items) <= _METERED:
         budget.tick(len(items) * steps)
         return items
-    return _charge_each(budget, items, steps)
+    return charge_each(budget, items, steps)
 
 
-def _charge_each(budget: Budget, items: Sequence[Any], steps: int) -> Iterator[Any]:
+def charge_each(budget: Budget, items: Iterable[Any], steps: int) -> Iterator[Any]:
+    """Yield the items of a loop with `steps` steps in its body, and charge the steps of each."""
     for item in items:
         budget.tick(steps)
         yield item

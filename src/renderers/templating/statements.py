@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
+import jinja2
 from jinja2 import nodes
 
 from renderers.templating.expressions import ExpressionCompiler, field_of
@@ -347,6 +348,8 @@ class StatementCompiler(ExpressionCompiler):
         for parameter in (*parameters, *uses):
             names.variables[parameter].python = f"p_{parameter}"
         required = len(parameters) - len(node.defaults)
+        if "caller" in parameters[:required] and any(name.name == "caller" for name in find_in(node.body, nodes.Name)):
+            raise jinja2.TemplateAssertionError("The parameter `caller` of a macro needs a default", node.lineno)
         signature = [
             f"p_{parameter}={self._undefined(parameter) if index < required else 'MISSING'}"
             for index, parameter in enumerate(parameters)
@@ -374,11 +377,25 @@ class StatementCompiler(ExpressionCompiler):
                 "_has_prompt": mentions_prompt(node.body),
             }
             with self._within(names), self._state(**changes):
-                for parameter, default in zip(parameters[required:], node.defaults, strict=True):
-                    self._line(f"if p_{parameter} is MISSING: p_{parameter} = {self._code(default)}")
+                for index, default in enumerate(node.defaults, required):
+                    self._write_default(index, default, parameters, uses)
                 self._begin(names, self._infer(names, node.body, (*parameters, *uses)))
                 self._block(node.body, soft=False)
         self._functions[function] = self._lines[first_line:]
+
+    def _write_default(self, index: int, default: nodes.Expr, parameters: list[str], uses: list[str]) -> None:
+        """Write the default of a parameter. It sees all parameters, and the scope around the macro.
+
+        The parameter itself, and a later one that was not passed, is undefined in it.
+        """
+        visible = {name: Variable(f"p_{name}") for name in (*parameters, *uses)}
+        read = {name.name for name in find_in([default], nodes.Name)}
+        for name in parameters[index:]:
+            if name in read:
+                visible[name].python = self._fresh("t")
+                self._line(f"{visible[name].python} = {self._undefined(name)} if p_{name} is MISSING else p_{name}")
+        with self._within(Names(self._names.parent, visible, {})):
+            self._line(f"if p_{parameters[index]} is MISSING: p_{parameters[index]} = {self._code(default)}")
 
     def _write_Break(self, _: nodes.Node) -> None:
         self._line("break")

@@ -152,6 +152,26 @@ class MacroValue:
         return f"<Macro {self.name!r}>"
 
 
+class SelectedItems(Sequence[Any]):
+    """The items of a loop with a test, each selected when it is needed."""
+
+    __slots__ = ("_rest", "_selected")
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self._rest = items
+        self._selected: list[Any] = []
+
+    def __len__(self) -> int:
+        self._selected += self._rest
+        return len(self._selected)
+
+    def __getitem__(self, key: Any) -> Any:
+        last = key.stop if isinstance(key, slice) else key + 1
+        missing = None if last is None else max(last - len(self._selected), 0)
+        self._selected += itertools.islice(self._rest, missing)
+        return self._selected[key]
+
+
 @dataclass(slots=True, eq=False)
 class LoopValue:
     """The variable `loop` as a value. `recurse` writes a recursive loop to a list."""
