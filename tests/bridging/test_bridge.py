@@ -350,6 +350,77 @@ def test_a_text_that_is_trimmed_after_some_histories_is_refused_if_that_changes_
         assert refusal.reason is BridgeReason.SUFFIX_VARIES
 
 
+F = "{% macro f(t, s='\\n') %}{{ 'y' if t.startswith(s) }}{% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    ("before", "tested"),
+    [
+        ("", "m.content | first | trim"),
+        ("", "m.content | last | trim"),
+        ("", "m.content[0].strip()"),
+        ("", "m.content.split('<x>')[0] | first | trim"),
+        ("", "m.content | map('trim') | first"),
+        (F, "not f(m.content)"),
+        (F, "not f(m.content, '\\n')"),
+        ("", "('a' ~ m.content)[1] | trim"),
+        ("", "m.content | reverse | first | trim"),
+        ("", "m.content | indent | first | trim"),
+        ("", "m.content | upper | first | trim"),
+        ("", "m.content | replace('\\n', '') == m.content"),
+        ("", "m.content | string | first | trim"),
+        ("", "m.content | tojson | length == 5"),
+        ("", "m.content.startswith(pfx)"),
+        ("", "not m.content.startswith(pfx)"),
+        ("", "(m.content | list)[0] | trim"),
+        ("", "[m.content | first] | first | trim"),
+        ("", "[{'x': m.content}][0].x | first | trim"),
+    ],
+)
+@pytest.mark.parametrize("content", ["Bye", " Bye", "\nBye\n"])
+def test_a_message_with_a_test_of_whitespace_is_never_bridged_to_other_ids(
+    before: str, tested: str, content: str
+) -> None:
+    marked = f"(m.content ~ ('!' if messages | length > 3 and m.name == 'zed' and ({tested}) else ''))"
+    template = before + TURN.replace("m.content", marked)
+    for prefix in ("\n", " ") if "pfx" in tested else ():
+        check_equal(template, content, pfx=prefix)
+    check_equal(template, content, **({"pfx": "<x>"} if "pfx" in tested else {}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{% for c in m.content %}{% if not c.strip() %}{% set ns.x = '' %}{% endif %}{% endfor %}",
+        "{% for c in m.content if not c | trim %}{% set ns.x = '' %}{% endfor %}",
+        "{% with s = ' ' %}{% if m.content.startswith(s) %}{% set ns.x = '' %}{% endif %}{% endwith %}",
+        "{% set t %}{{ m.content }}{% endset %}{% if not t | first | trim %}{% set ns.x = '' %}{% endif %}",
+    ],
+)
+@pytest.mark.parametrize("content", ["Bye", " Bye", "\nBye\n"])
+def test_a_block_that_tests_whitespace_is_never_bridged_to_other_ids(body: str, content: str) -> None:
+    marked = "{% set ns = namespace(x='!') %}" + body + "{{ m.content ~ (ns.x if messages | length > 3) }}"
+    check_equal(TURN.replace("{{ m.content }}", marked), content)
+
+
+@pytest.mark.parametrize("written", ["'\\n ' ~ (m.content | trim) ~ ' \\n'", "'\\n' ~ m.content.lstrip('\\n')"])
+@pytest.mark.parametrize("content", ["Bye", "\n Bye \n", "\nBye"])
+def test_whitespace_of_the_template_is_not_taken_for_that_of_a_text(written: str, content: str) -> None:
+    check_equal(TURN.replace("m.content", f"({written}) if messages | length > 3 else m.content"), content)
+
+
+def check_equal(template: str, content: str, **arguments: Any) -> None:
+    """Check that a bridge adds the ids of a full render, or is refused."""
+    renderer = embedded(chat_template=template + PROMPT, chat_template_kwargs=arguments, on_loss="ignore")
+    history = [HI, {"role": "assistant", "content": "a"}, BYE]
+    new = {"role": "user", "name": "zed", "content": content}
+    prompt, completion = prompt_of(renderer, *history), ids_of(renderer, "A<|end|>")
+    bridged = renderer.bridge(prompt, completion, [new])
+    if isinstance(bridged, Bridge):
+        whole = prompt_of(renderer, *history, {"role": "assistant", "content": "A"}, new)
+        assert bridged.tokens.token_ids == whole
+
+
 CHATML = """{%- for m in messages %}{{ '<|turn|>' + m.role + '\n' + m.content }}
 {%- if add_generation_prompt or not loop.last %}{{ '<|end|>\n' }}{% endif %}{% endfor %}
 {%- if add_generation_prompt and messages[-1].role != 'assistant' %}{{ '<|turn|>assistant\n' }}{% endif %}"""

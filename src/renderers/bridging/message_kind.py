@@ -26,9 +26,10 @@ _PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
 _SAMPLE_NUMBER = 7
 _REPEATED_SPACE = re.compile(r"(\s)\1+")
 _PADDED = frozenset({"content", "text"})
-"""The fields of free text that padding is added to."""
-_PADDING = "\n ", " \n"
-"""Whitespace at both ends of a text that shows how it is trimmed: not at all, of line breaks alone, or of all."""
+"""The fields of free text that padding is added to: the content of a message, and the text of a content part."""
+_PADDING = "\n" * 7 + "\u2003", "\u2003" + "\n" * 7
+"""Whitespace at both ends of a text that shows how it is trimmed: not at all, of line breaks alone, or of all.
+Templates write no such whitespace themselves, so it is not taken for theirs."""
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
 
@@ -46,14 +47,19 @@ class FieldRules(NamedTuple):
     def padded(self) -> FieldRules | None:
         """Return the rules with padding; None if other whitespace may change the output in another way.
 
-        A template that only trims whitespace treats a text with padding alike after two histories only if it treats the
-        text with any other whitespace alike after them. So one proof holds for all of them.
+        By `only_trims`, no condition of the template depends on whitespace at the ends of a text that is more than
+        whitespace, and each place of the text is trimmed in one of a few ways, which differ for a text with padding. So
+        the outputs after two histories are equal for any whitespace if they are equal for the padding.
         """
         uses, literals = self.uses, self.literals
         if not uses.only_trims or uses.compares_messages or uses.short_length or any(map(uses.is_exact, _PADDED)):
             return None
         has_space = any(literal != literal.strip() for literal in literals.within | literals.whole)
         return None if has_space else self._replace(pads=True)
+
+    def without_padding(self) -> FieldRules:
+        """Return the rules that keep whitespace at the ends of texts."""
+        return self._replace(pads=False) if self.pads else self
 
     def reads(self, field: str) -> bool:
         """Return True if a field of a message can change the output."""
@@ -85,8 +91,9 @@ class ProbeWords:
 
 def classify_message(message: JsonObject, rules: FieldRules, words: ProbeWords) -> JsonObject:
     """Return the sample of a message's kind. The messages of one bridge share `words`."""
+    plain = rules.without_padding()
     return {
-        field: value if field == "role" else _sample_value(value, field, rules, words)
+        field: value if field == "role" else _sample_value(value, field, rules if field == "content" else plain, words)
         for field, value in message.items()
         if rules.reads(field)
     }
@@ -114,8 +121,16 @@ def _sample_value(
         return value if exact else _sample_text(value, field, rules, words)
     if isinstance(value, dict):
         is_part = in_content and ("type" in value or "text" in value)
+        plain = rules.without_padding()
         return {
-            key: _sample_value(item, key, rules, words, in_content=in_content, exact=exact)
+            key: _sample_value(
+                item,
+                key,
+                rules if key == "text" and isinstance(item, str) else plain,
+                words,
+                in_content=in_content,
+                exact=exact,
+            )
             for key, item in value.items()
             if not is_part or key in _PART_FIELDS or rules.reads(key)
         }

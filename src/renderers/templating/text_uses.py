@@ -95,7 +95,7 @@ def text_uses(source: str) -> TextUses:
         joins_texts=any(map(analysis.tests_joined_text, testing)),
         counts=frozenset(count for count in analysis.counts() if 2 < count <= _LARGEST_COUNT),
         compares_messages=compares_messages(source),
-        only_trims=only_trims(tree, variables),
+        only_trims=only_trims(tree),
     )
 
 
