@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="the C extension was not bu
 
 @pytest.mark.parametrize("name", [str(EMBEDDED)])
 def test_every_text_has_the_ids_of_tokenizers(name: str) -> None:
+    # One of 32 texts is rendered. The engine in C leaves texts with unassigned characters to `tokenizers`: the bound is
+    # a margin above their number for this seed, and fails if the engine refuses others.
     counts = run((name, 0, 3_000))
     assert wrong_in(counts) == []
     assert counts["texts"] == 3_000

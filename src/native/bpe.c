@@ -1,6 +1,7 @@
 /* Encode texts with a compiled vocabulary. `renderers.tokenizer.compiled.twin` does the same in Python.
 
-   No Python code runs while the block and the cache are in use. */
+   No Python code runs while the block, the texts and the cache are in use. Up to Python 3.11, an allocation of a list can
+   run finalizers, so that of the result is created before. */
 
 #include "bpe.h"
 
@@ -203,16 +204,18 @@ static PyObject *ids_of_str(Encoder *encoder, PyObject *text, int normalized)
     return PyBytes_FromStringAndSize((const char *)encoder->ids, (Py_ssize_t)(encoder->count * sizeof(uint32_t)));
 }
 
-static PyObject *encode_all(Encoder *encoder, PyObject *texts, int normalized)
+/* Append the ids of all texts to a list. Return -1 with an exception. */
+static int encode_all(Encoder *encoder, PyObject *texts, int normalized, PyObject *result)
 {
-    Py_ssize_t count = PyList_Size(texts);
-    PyObject *result = PyList_New(count);
-    for (Py_ssize_t at = 0; at < count && result != NULL; at++) {
+    const Py_ssize_t count = PyList_Size(texts);
+    for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *ids = ids_of_str(encoder, PyList_GetItem(texts, at), normalized);
-        if (ids == NULL || PyList_SetItem(result, at, ids) < 0)
-            Py_CLEAR(result);
+        int failed = ids == NULL || PyList_Append(result, ids) < 0;
+        Py_XDECREF(ids);
+        if (failed)
+            return -1;
     }
-    return result;
+    return 0;
 }
 
 /* Use as much of a buffer as a power of two of entries needs. */
@@ -231,17 +234,18 @@ static void set_cache(Encoder *encoder, const Py_buffer *cache)
 PyObject *native_encode_bpe(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *texts, *result = NULL;
+    PyObject *texts;
     Py_buffer block, cache;
     int normalized;
     if (!PyArg_ParseTuple(args, "y*O!w*p", &block, &PyList_Type, &texts, &cache, &normalized))
         return NULL;
+    PyObject *result = PyList_New(0);
     Vocabulary vocabulary;
     Encoder encoder = {.vocabulary = &vocabulary};
-    if (open_vocabulary(&block, &vocabulary) == 0) {
-        set_cache(&encoder, &cache);
-        result = encode_all(&encoder, texts, normalized);
-    }
+    set_cache(&encoder, &cache);
+    if (result != NULL &&
+        (open_vocabulary(&block, &vocabulary) < 0 || encode_all(&encoder, texts, normalized, result) < 0))
+        Py_CLEAR(result);
     PyMem_Free(encoder.ids);
     PyMem_Free(encoder.scratch);
     PyBuffer_Release(&block);

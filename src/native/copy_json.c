@@ -23,9 +23,12 @@ static int is_scalar(PyObject *value)
 
 static PyObject *copy_dict(PyObject *value, int depth, int untracked)
 {
-    PyObject *copied = PyDict_Copy(value);
-    if (copied == NULL)
+    /* `PyDict_Copy` reads the dict before and after an allocation. Up to Python 3.11, that can run finalizers. */
+    PyObject *copied = PyDict_New();
+    if (copied == NULL || PyDict_Update(copied, value) < 0) {
+        Py_XDECREF(copied);
         return NULL;
+    }
     Py_ssize_t position = 0;
     PyObject *key, *item;
     while (PyDict_Next(copied, &position, &key, &item)) {

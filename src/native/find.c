@@ -1,7 +1,7 @@
 /* Find the special tokens in a text.
 
    `renderers.rendering.control_text` does the same with a regular expression. The trie is not trusted: nothing outside
-   of it is read, and no node leads back to an earlier one. No Python code runs during the call. */
+   of it is read, and no node leads back to an earlier one. Both hold if finalizers change it during the call. */
 
 #include "native.h"
 

@@ -1,7 +1,8 @@
 /* Join the texts of tokens to one text, and return the position of each token and of each marker.
 
    `renderers.parsing.pieces` does the same in Python. Inputs are not trusted: nothing outside of the buffers is read,
-   whatever they hold. No Python code runs during the call, so the inputs cannot change. */
+   whatever they hold. No Python code runs while they are read. Up to Python 3.11, an allocation of a list can run
+   finalizers, so the lists of the result are created before. */
 
 #include "native.h"
 #include "table.h"
@@ -51,13 +52,10 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
 {
     if (!PyLong_CheckExact(id))
         return NULL;
-    /* A number that is negative or too large becomes the largest one. */
-    size_t number = PyLong_AsSize_t(id);
-    if (number >= (size_t)size) {
-        PyErr_Clear();
-        return NULL;
-    }
-    return (const unsigned char *)entries + number * ENTRY;
+    /* A number that is too large becomes -1. An error would be an allocation, and could free the id. */
+    int overflow;
+    unsigned long long number = (unsigned long long)PyLong_AsLongLongAndOverflow(id, &overflow);
+    return number < (unsigned long long)size ? (const unsigned char *)entries + (size_t)number * ENTRY : NULL;
 }
 
 /* Append the texts of all ids. Ids without a text are appended to `missing`. Return -1 after an error. */
@@ -98,14 +96,14 @@ static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries,
 
 static PyObject *joined(PyObject *ids, const Py_buffer *entries, const Py_buffer *texts, uint64_t first)
 {
+    PyObject *marks = PyList_New(0), *missing = PyList_New(0), *starts = NULL, *wire = NULL, *result = NULL;
     Py_ssize_t count = PyList_Size(ids);
-    if (count > PY_SSIZE_T_MAX / (4 * ENTRY))
-        return PyErr_NoMemory();
     Text text = {.capacity = ((size_t)count + 1) * INLINE};
+    if (marks == NULL || missing == NULL || count > PY_SSIZE_T_MAX / (4 * ENTRY))
+        goto end;
     text.bytes = PyMem_Malloc(text.capacity);
-    PyObject *starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint64_t));
-    PyObject *marks = PyList_New(0), *missing = PyList_New(0), *wire = NULL, *result = NULL;
-    if (text.bytes == NULL || starts == NULL || marks == NULL || missing == NULL)
+    starts = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint64_t));
+    if (text.bytes == NULL || starts == NULL)
         goto end;
     if (append_all(ids, count, entries, texts, first, &text, PyBytes_AsString(starts), marks, missing) < 0)
         goto end;

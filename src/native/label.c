@@ -156,9 +156,9 @@ PyObject *native_index_spans(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_TypeError, "index_spans takes two channels and a class of tuples");
         return NULL;
     }
-    Py_ssize_t count = PyList_Size(results);
     /* A caller's function could change the list. */
-    PyObject *flags = PyList_GetSlice(results, 0, count), *channels = PyList_New(0), *facts = NULL;
+    PyObject *flags = copy_of_list(results), *channels = PyList_New(0), *facts = NULL;
+    Py_ssize_t count = flags == NULL ? 0 : PyList_Size(flags);
     Messages all = {calloc((size_t)count + 1, sizeof(Message)), calloc((size_t)count + 1, sizeof(Py_ssize_t)), 0};
     if (all.messages == NULL || all.open == NULL)
         PyErr_NoMemory();
@@ -254,11 +254,11 @@ static const Turn *turn_of(const Labelling *all, Py_ssize_t message)
     return message >= 0 && message < all->count && all->turns[message].is_turn ? &all->turns[message] : NULL;
 }
 
-/* Return the message of the turn that ends at a place, borrowed. NULL if there is none, or with an error. */
+/* Return a new reference to the message of the turn that ends at a place. NULL if there is none, or with an error. */
 static PyObject *message_ending_at(const Labelling *all, Py_ssize_t place)
 {
     PyObject *key = PyLong_FromSsize_t(place);
-    PyObject *message = key == NULL ? NULL : PyDict_GetItemWithError(all->ends, key);
+    PyObject *message = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(all->ends, key));
     Py_XDECREF(key);
     return message;
 }
@@ -283,17 +283,19 @@ static PyObject *channel_in(const Labelling *all, const Py_ssize_t *region, cons
 /* Append the label of a part of a span. Return 1 if Python has to label the span, -1 on failure. */
 static int label_part(const Labelling *all, const Span *part, PyObject *owner, PyObject *channel, const Turn *turn)
 {
-    PyObject *message = owner;
+    PyObject *message = owner, *stopped = NULL;
     int sampled = turn != NULL && turn->start <= part->start && part->start < part->end && part->end <= turn->end;
     if (!sampled) {
-        PyObject *stopped = message_ending_at(all, part->end);
+        stopped = message_ending_at(all, part->end);
         if (stopped == NULL && PyErr_Occurred())
             return -1;
         Py_ssize_t index = stopped == NULL || !PyLong_CheckExact(stopped) ? -1 : PyLong_AsSsize_t(stopped);
         PyErr_Clear();
         const Turn *before = index == part->message ? NULL : turn_of(all, index);
-        if (before != NULL && before->is_complex)
+        if (before != NULL && before->is_complex) {
+            Py_DECREF(stopped);
             return 1;
+        }
         if (before != NULL && before->start <= part->start && part->start < part->end) {
             /* The stop token of the previous turn, which the template writes at the start of this message. */
             message = stopped;
@@ -301,7 +303,9 @@ static int label_part(const Labelling *all, const Span *part, PyObject *owner, P
         }
     }
     int content = sampled || (is_content_channel(all, channel) && (turn == NULL || part->start >= turn->end));
-    return add_label(all, part, message, channel, sampled, content);
+    int failed = add_label(all, part, message, channel, sampled, content);
+    Py_XDECREF(stopped);
+    return failed;
 }
 
 static int compare_places(const void *one, const void *other)
@@ -365,24 +369,22 @@ static int label_all(Labelling *all, PyObject *spans, PyObject *channels, PyObje
             PyErr_SetString(PyExc_ValueError, "each span needs a channel");
             return -1;
         }
-        PyObject *channel = PyList_GetItem(channels, at);
+        /* A label is a container. Up to Python 3.11, its allocation can run finalizers, which can change the list. */
+        PyObject *channel = Py_NewRef(PyList_GetItem(channels, at));
         while (all->next_border < all->border_count && all->borders[all->next_border] <= span.start)
             all->next_border++;
         int done = PyTuple_Size(span.path) || !PyDict_Size(media) ? 0 : PyDict_Contains(media, owner);
         if (done == 0)
             done = label_span(all, &span, owner, channel);
+        if (done > 0) {
+            PyObject *labels = PyObject_CallFunctionObjArgs(otherwise, tuple, channel, NULL);
+            Py_ssize_t end = PyList_Size(all->labels);
+            done = labels == NULL ? -1 : PyList_SetSlice(all->labels, end, end, labels);
+            Py_XDECREF(labels);
+        }
+        Py_DECREF(channel);
         if (done < 0)
             return -1;
-        if (done) {
-            Py_INCREF(channel);
-            PyObject *labels = PyObject_CallFunctionObjArgs(otherwise, tuple, channel, NULL);
-            Py_DECREF(channel);
-            Py_ssize_t end = PyList_Size(all->labels);
-            int failed = labels == NULL || PyList_SetSlice(all->labels, end, end, labels) < 0;
-            Py_XDECREF(labels);
-            if (failed)
-                return -1;
-        }
     }
     return 0;
 }
@@ -418,6 +420,8 @@ PyObject *native_label_spans(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_TypeError, "label_spans takes three channels and a class of tuples");
         return NULL;
     }
+    /* Created first, because its allocation can run finalizers. */
+    PyObject *labels = PyList_New(0);
     Py_ssize_t count = PyList_Size(turns), border_count = PyList_Size(borders);
     Labelling all = {
         .turns = calloc((size_t)count + 1, sizeof(Turn)),
@@ -427,17 +431,17 @@ PyObject *native_label_spans(PyObject *Py_UNUSED(module), PyObject *args)
         .ends = ends,
         .kinds = kinds,
         .type = (PyTypeObject *)type,
-        .labels = PyList_New(0),
+        .labels = labels,
     };
-    int failed = all.turns == NULL || all.borders == NULL || all.labels == NULL;
+    int failed = all.turns == NULL || all.borders == NULL || labels == NULL;
     if (all.turns == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t at = 0; !failed && at < count; at++)
         failed = read_turn(PyList_GetItem(turns, at), &all.turns[at]) < 0;
     failed = failed || label_all(&all, spans, channels, media, otherwise) < 0;
-    PyObject *result = failed ? NULL : PyList_AsTuple(all.labels);
+    PyObject *result = failed ? NULL : PyList_AsTuple(labels);
     free(all.turns);
     PyMem_Free(all.borders);
-    Py_XDECREF(all.labels);
+    Py_XDECREF(labels);
     return result;
 }

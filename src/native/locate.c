@@ -1,7 +1,8 @@
 /* Find the tokens at places of a text, by the number of bytes of each token, and map labels of a text to its tokens.
 
    `renderers.tokenizer.encoding` does the same in Python. Inputs are not trusted: nothing outside of the
-   buffers is read, whatever they hold. No Python code runs during the call, so the inputs cannot change. */
+   buffers is read, whatever they hold. No Python code runs between a check of the buffers and their use. Up to Python
+   3.11, an allocation of a list can run finalizers, so the check comes after it. */
 
 #include "native.h"
 
@@ -205,14 +206,14 @@ static PyObject *pair_of(PyObject *one, PyObject *other)
 typedef PyObject *(*Finish)(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count);
 
 /* Locate tokens, and return the result of `finish`, or a list of ids with unknown sizes, or the number of a part. */
-static PyObject *located(const Encoded *encoded, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
+static PyObject *located(Encoded *encoded, PyObject *text, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
                          void *context)
 {
     PyObject *unknown = PyList_New(0), *result = NULL;
     Py_ssize_t *found = PyMem_Malloc(2 * ((size_t)count + 1) * sizeof(Py_ssize_t));
     if (found == NULL)
         PyErr_NoMemory();
-    if (unknown != NULL && found != NULL) {
+    if (unknown != NULL && found != NULL && check(encoded, text) == 0) {
         Py_ssize_t part = locate(encoded, places, count, unknown, found, found + count);
         if (part >= 0 && part < encoded->parts)
             result = PyLong_FromSsize_t(part);
@@ -240,13 +241,11 @@ PyObject *native_locate(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
                           &encoded.end_places, &PyList_Type, &places))
         return NULL;
-    if (check(&encoded, text) == 0) {
-        Py_ssize_t count = PyList_Size(places);
-        Py_ssize_t *numbers = numbers_of(places, count, encoded.length);
-        if (numbers != NULL)
-            result = located(&encoded, numbers, count, lists_of, NULL);
-        PyMem_Free(numbers);
-    }
+    Py_ssize_t count = PyList_Size(places);
+    Py_ssize_t *numbers = numbers_of(places, count, PyUnicode_GetLength(text));
+    if (numbers != NULL)
+        result = located(&encoded, text, numbers, count, lists_of, NULL);
+    PyMem_Free(numbers);
     release(&encoded);
     return result;
 }
@@ -401,11 +400,11 @@ PyObject *native_attribute(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     else if (!PyType_IsSubtype((PyTypeObject *)run, &PyTuple_Type))
         PyErr_SetString(PyExc_TypeError, "runs must be tuples");
-    else if (check(&encoded, text) == 0) {
+    else {
         Labels merged = {kinds, (PyTypeObject *)run};
-        Py_ssize_t count = merge(labels, encoded.length, kinds, places);
+        Py_ssize_t count = merge(labels, PyUnicode_GetLength(text), kinds, places);
         if (count >= 0)
-            result = located(&encoded, places, count, attributed, &merged);
+            result = located(&encoded, text, places, count, attributed, &merged);
     }
     PyMem_Free(kinds);
     PyMem_Free(places);

@@ -28,7 +28,7 @@ typedef struct {
     uint64_t written_items;
     PyObject *kinds; /* a container of kinds of losses */
     int wants_names, wants_calls, wants_reasoning, wants_text_beside_calls;
-    PyObject *called; /* a set of names, NULL before the first call */
+    PyObject *called; /* a set of names. Created first: up to Python 3.11, its allocation can run finalizers */
 } Check;
 
 static int equals(PyObject *one, PyObject *other)
@@ -149,7 +149,7 @@ static int note_pieces(Check *check, PyObject *pieces, PyObject *types)
 {
     PyObject *field_type = PyTuple_GetItem(types, 0), *mixed_type = PyTuple_GetItem(types, 1);
     PyObject *safe_type = PyTuple_GetItem(types, 2);
-    for (Py_ssize_t at = 0, count = PyList_Size(pieces); at < count; at++) {
+    for (Py_ssize_t at = 0; at < PyList_Size(pieces); at++) {
         PyObject *piece = PyList_GetItem(pieces, at), *type = (PyObject *)Py_TYPE(piece);
         if (type == field_type) {
             if (PyUnicode_GetLength(piece) == 0)
@@ -270,8 +270,6 @@ static int writes_call(Check *check, const Written *written, PyObject *call, uin
     PyObject *name = PyDict_GetItemWithError(function, check->words[NAME]);
     if (name == NULL || !PyUnicode_Check(name))
         return 0;
-    if (check->called == NULL && (check->called = PySet_New(NULL)) == NULL)
-        return -1;
     if (PySet_Add(check->called, name) < 0)
         return -1;
     if (!(written->names & bit)) {
@@ -339,7 +337,7 @@ static int writes_field(Check *check, PyObject *message, const Written *written,
     if (equals(key, words[NAME])) {
         if (written->name || !check->wants_names || is_blank(value))
             return 1;
-        if (check->called == NULL || !PyUnicode_Check(value) || !has_role(check, message, TOOL))
+        if (!PyUnicode_Check(value) || !has_role(check, message, TOOL))
             return 0;
         return PySet_Contains(check->called, value);
     }
@@ -356,6 +354,8 @@ static int writes_messages(Check *check, PyObject *messages)
 {
     for (Py_ssize_t index = 0; index < check->count; index++) {
         PyObject *message = PyList_GetItem(messages, index), *key, *value;
+        if (message == NULL)
+            return -1;
         if (!PyDict_CheckExact(message))
             return 0;
         Py_ssize_t at = 0;
@@ -408,10 +408,13 @@ PyObject *native_may_lose(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *names[COUNT];
     for (Py_ssize_t at = 0; at < COUNT; at++)
         names[at] = PyTuple_GetItem(words, at);
+    PyObject *called = PySet_New(NULL);
+    if (called == NULL)
+        return NULL;
     Written few[16];
     Py_ssize_t count = PyList_Size(messages);
     size_t size = (size_t)(count ? count : 1) * sizeof(Written);
-    Check check = {.words = names, .count = count, .items = items, .kinds = kinds};
+    Check check = {.words = names, .count = count, .items = items, .kinds = kinds, .called = called};
     check.messages = count <= 16 ? few : PyMem_Malloc(size);
     int writes_all = -1;
     if (check.messages == NULL) {
@@ -426,6 +429,6 @@ PyObject *native_may_lose(PyObject *Py_UNUSED(module), PyObject *args)
     }
     if (check.messages != few)
         PyMem_Free(check.messages);
-    Py_XDECREF(check.called);
+    Py_DECREF(called);
     return writes_all < 0 ? NULL : PyBool_FromLong(!writes_all);
 }

@@ -51,11 +51,21 @@ typedef struct {
 
 void free_numbers(State *state);
 
-/* Return a new instance of a subclass of tuple, with items to be set. No Python code runs. */
+/* Return a new instance of a subclass of tuple, with items to be set. No Python code of the subclass runs. */
 static inline PyObject *new_tuple(PyTypeObject *type, Py_ssize_t size)
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     return allocate(type, size);
+}
+
+/* Return a copy of a list. Up to Python 3.11, an allocation can collect garbage, and a finalizer can change the list. So
+   it is read after the allocation, which `PyList_GetSlice` and `PyList_AsTuple` do not ensure. */
+static inline PyObject *copy_of_list(PyObject *list)
+{
+    PyObject *copied = PyList_New(0);
+    if (copied != NULL && PyList_SetSlice(copied, 0, 0, list) < 0)
+        Py_CLEAR(copied);
+    return copied;
 }
 
 /* Set an item of a new tuple to a new reference. Return -1 if that is NULL. */

@@ -32,14 +32,15 @@ PyObject *native_split_text(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *text, *marks;
     if (!PyArg_ParseTuple(args, "UO!:split_text", &text, &PyList_Type, &marks))
         return NULL;
+    /* Up to Python 3.11, the allocation of a list can run finalizers, which can change the matches. */
+    PyObject *pieces = PyList_New(0);
     Py_ssize_t count = PyList_Size(marks), length = PyUnicode_GetLength(text), last = 0;
     PyObject *borders = PyBytes_FromStringAndSize(NULL, (2 * count + 2) * (Py_ssize_t)sizeof(int64_t));
-    PyObject *pieces = PyList_New(0);
     int failed = borders == NULL || pieces == NULL;
     int64_t *next = failed ? NULL : (int64_t *)PyBytes_AsString(borders);
     for (Py_ssize_t at = 0; !failed && at < count; at++) {
         PyObject *mark = PyList_GetItem(marks, at);
-        Py_ssize_t start = place_in(mark, 0), end = place_in(mark, 1);
+        Py_ssize_t start = place_in(mark, 0), end = start < last ? -1 : place_in(mark, 1);
         if (start < last || end < start || end > length) {
             PyErr_SetString(PyExc_ValueError, "matches must be in order and within the text");
             failed = 1;
@@ -70,12 +71,12 @@ static int find_ids(PyObject *marks, Py_ssize_t count, PyObject *added, uint32_t
             PyErr_SetString(PyExc_TypeError, "a match must be a tuple of three");
             return -1;
         }
-        PyObject *token = PyTuple_GetItem(mark, 2), *number = PyDict_GetItemWithError(added, token);
-        if (number == NULL) {
-            if (!PyErr_Occurred())
-                PyErr_SetObject(PyExc_KeyError, token);
+        PyObject *token = Py_NewRef(PyTuple_GetItem(mark, 2)), *number = PyDict_GetItemWithError(added, token);
+        if (number == NULL && !PyErr_Occurred())
+            PyErr_SetObject(PyExc_KeyError, token);
+        Py_DECREF(token);
+        if (number == NULL)
             return -1;
-        }
         unsigned long id = PyLong_AsUnsignedLong(number);
         if (PyErr_Occurred())
             return -1;

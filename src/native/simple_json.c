@@ -31,10 +31,12 @@ PyObject *native_is_simple_json(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "Un:is_simple_json", &text, &brackets))
         return NULL;
     const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
-    if (bytes == NULL) {
+    if (bytes == NULL && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
         /* It has a surrogate. */
         PyErr_Clear();
         Py_RETURN_FALSE;
     }
+    if (bytes == NULL)
+        return NULL;
     return PyBool_FromLong(size == PyUnicode_GetLength(text) && is_simple(bytes, size, brackets));
 }

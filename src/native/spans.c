@@ -157,12 +157,13 @@ static int add_pieces(Output *output, PyObject *pieces, PyObject *root)
     Py_ssize_t offset = 0;
     int failed = block == NULL;
     for (Py_ssize_t at = 0; !failed && at < PyList_Size(pieces); at++) {
-        PyObject *piece = PyList_GetItem(pieces, at);
+        PyObject *piece = Py_NewRef(PyList_GetItem(pieces, at));
         PyObject *type = (PyObject *)Py_TYPE(piece);
         if (type == output->scope_type || type == output->branch_type) {
             replace(&current, known_owner(output, piece));
             replace(&block, PyObject_GetAttr(piece, output->block));
             failed = current == NULL || block == NULL;
+            Py_DECREF(piece);
             continue;
         }
         Py_ssize_t size = PyUnicode_Check(piece) ? PyUnicode_GetLength(piece) : -1;
@@ -182,6 +183,7 @@ static int add_pieces(Output *output, PyObject *pieces, PyObject *root)
             failed = add_runs(output, piece, offset, current, block) < 0;
             offset += size;
         }
+        Py_DECREF(piece);
     }
     Py_XDECREF(current);
     Py_XDECREF(block);
@@ -248,16 +250,13 @@ static int merge(const Spans *spans, PyObject *ends, PyObject *owners, PyObject 
     PyObject *begin = Py_XNewRef(start), *last = NULL;
     int failed = nothing == NULL || start == NULL || previous == NULL;
     for (Py_ssize_t at = 0; !failed && at < PyList_Size(ends) && at < PyList_Size(owners); at++) {
-        PyObject *own = PyList_GetItem(owners, at);
+        /* Up to Python 3.11, the allocation of a tuple can run finalizers, which can change the lists. */
+        PyObject *own = Py_NewRef(PyList_GetItem(owners, at)), *end = Py_NewRef(PyList_GetItem(ends, at));
         if (own == Py_None) {
-            own = Py_NewRef(previous);
+            replace(&own, Py_NewRef(previous));
         } else {
             long index = message_of(own);
-            if (index == -2) {
-                failed = 1;
-                break;
-            }
-            Py_INCREF(own);
+            failed = index == -2;
             if (index >= 0) {
                 PyObject *next = PyTuple_GetItem(previous, 0) == PyTuple_GetItem(own, 0)
                                      ? Py_NewRef(previous)
@@ -274,7 +273,7 @@ static int merge(const Spans *spans, PyObject *ends, PyObject *owners, PyObject 
         }
         failed = failed || same < 0;
         Py_DECREF(own);
-        replace(&start, Py_NewRef(PyList_GetItem(ends, at)));
+        replace(&start, end);
     }
     if (!failed && last != NULL)
         failed = add_span(spans, begin, start, last) < 0;

@@ -274,7 +274,7 @@ def test_arguments_of_other_types_are_rejected(name: str, arguments: list[Any]) 
 
 @pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 def test_an_incomplete_id_at_the_end_is_ignored() -> None:
-    assert token_ids.unpack_ids(bytes(7)) == [0]
+    assert token_ids.unpack_ids(memoryview(bytes(7))) == [0]  # type: ignore[arg-type]
     assert token_ids.find_ids(bytes(7), bytes(5), 0) == 0
     assert token_ids.find_ids(bytes(7), bytes(3), 0) == token_ids.find_ids(bytes(3), bytes(4), 0) == -1
 
@@ -285,6 +285,13 @@ def test_lists_of_unpacked_ids_share_their_ints() -> None:
     assert lists[0] == lists[1] == ids.tolist()
     assert lists[0] is not lists[1]
     assert not COMPILED or lists[0][1] is lists[1][1]
+
+
+@pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
+def test_only_ints_below_a_limit_are_shared() -> None:
+    ids = array("I", [0, 2**18 - 1, 2**18, 2**32 - 1])
+    first, second = token_ids.unpack_ids(ids), token_ids.unpack_ids(ids)
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

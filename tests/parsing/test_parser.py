@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import gc
 import pickle
+from array import array
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from renderers import (
     load_tokenizer,
 )
 from renderers.core.completions import ToolCallEnd
+from renderers.parsing import parser
 from renderers.parsing.compiled import compile_grammar
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.parser import ResponseParser, find_prefill
@@ -295,6 +297,39 @@ def test_a_header_is_found_at_any_distance_from_the_end_of_a_prompt(distance: in
     completion = encode("So.<|/think|>Well.<|end|>", add_special_tokens=False)
     expected = _state_after(renderer, prompt, completion)
     assert renderer.parse_response(completion, prompt_ids=prompt) == expected
+
+
+HEAD = "<|turn|>user\nHi<|end|>\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_looked_up"),
+    [
+        (f"{HEAD}<|turn|>assistant\n", True),
+        (f"{HEAD}<|turn|>assistant\n<|think|>", True),
+        (f"{HEAD}<|turn|>assistant\nSo: turn|>assistant\n", True),
+        (f"{HEAD}<|turn|>assistant\nYes.<|end|>\n", True),
+        (f"<|turn|>assistant\nYes.<|end|>\n{HEAD}<|turn|>assistant\n<|think|>Hm", True),
+        ("<|turn|>assistant\n<|turn|>assistant\n", True),
+        (f"<|turn|>assistant\nYes.<|end|>\n{HEAD}", False),
+        ("<|turn|>assistant\n<|think|>A<|turn|>", False),
+        ("<|turn|>assist", False),
+        ("<|think|>Hm", False),
+        ("Hi", False),
+    ],
+)
+def test_a_turn_that_is_looked_up_by_its_ids_is_the_one_that_the_search_finds(
+    prompt: str, is_looked_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED))
+    compiled = renderer._compiled_grammar
+    ids = renderer.tokenizer.encode(prompt, add_special_tokens=False)
+    given = list(ids)
+    found = [find_prefill(compiled, form) for form in (ids, ids, array("I", ids), tuple(ids))]
+    assert ids == given
+    assert (parser._known_prefill(compiled, ids) is not None) == is_looked_up
+    monkeypatch.setattr(parser, "_known_prefill", lambda *_: None)
+    assert found == [find_prefill(compiled, ids)] * 4
 
 
 ALONE: dict[str, dict[str, Any]] = {

@@ -148,6 +148,25 @@ def test_a_table_is_not_filled_beyond_its_buffers(ends: list[int], texts: bytes,
 
 
 @needs_c
+@pytest.mark.parametrize(("stored", "new_ids"), [(True, 2**12), (False, 2**15)])
+def test_a_table_is_filled_after_fewer_ids_if_the_texts_are_in_a_file(stored: bool, new_ids: int) -> None:
+    texts, reads = [f"{number:x}" for number in range(2**15 + 2)], []
+
+    def vocabulary() -> ByteTexts:
+        reads.append(1)
+        return ByteTexts(texts)
+
+    table = PieceTable(TokenTexts(dict(enumerate(texts)).get), {}, vocabulary, stored=stored, size=len(texts))
+    # A part of the new ids counts once more, for the tokens that are joined.
+    few, last = list(range(new_ids * 255 // 256)), [2**15 + 1]
+    assert (table.join(few), reads) == (Pieces.of(texts[: len(few)]), [])
+    assert table.text(last) is None
+    rest = list(range(len(few), 2**12 + 1 if stored else 2**15 + 1))
+    assert (table.join(rest), reads) == (Pieces.of(texts[rest[0] : rest[-1] + 1]), [1])
+    assert table.text(last) == texts[last[0]]
+
+
+@needs_c
 def test_threads_can_share_a_table() -> None:
     texts = [f"{number:>{number % 40}}" for number in range(3_000)]
     table, wrong = PieceTable(TokenTexts(dict(enumerate(texts)).get), {}, lambda: ByteTexts(texts)), []

@@ -42,7 +42,7 @@ def pack_ids_in_python(ids: list[Any], /) -> bytes | int:
 
 
 def unpack_ids_in_python(ids: array[int], /) -> list[int]:
-    """Return packed ids as a new list of ints. In C, lists share their ints: that saves four fifths of the memory.
+    """Return packed ids as a new list of ints.
 
     >>> unpack_ids_in_python(array("I", [5, 6]))
     [5, 6]
@@ -64,6 +64,7 @@ def find_ids_in_python(ids: array[int], sequence: array[int], start: int, /) -> 
 find_invalid_id, find_ids, pack_ids, unpack_ids = (
     (find_invalid_id_in_python, find_ids_in_python, pack_ids_in_python, unpack_ids_in_python)
     if native is None
+    # In C, the lists of unpacked ids share their ints, which saves four fifths of the memory.
     else (native.find_invalid_id, native.find_ids, native.pack_ids, native.unpack_ids)
 )
 

@@ -14,8 +14,8 @@ from renderers.parsing.grammar import SPACES
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 
 _NOWHERE = sys.maxsize
-# Finds the first of the positions of tokens that is not below a position, between two indices.
 _find_start = bisect_left if native is None else native.find_start
+"""Find the first of the positions of tokens that is not below a position, between two indices."""
 
 
 class MarkerSet(NamedTuple):

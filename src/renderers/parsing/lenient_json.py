@@ -40,6 +40,7 @@ def is_simple_in_python(text: str, brackets: int, /) -> bool:
 
 
 _is_simple = is_simple_in_python if native is None else native.is_simple_json
+"""Called for ASCII texts only: in C, any other text would be encoded, and Python would keep the copy."""
 
 
 def read_json(text: str) -> Any:

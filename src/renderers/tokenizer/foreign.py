@@ -137,8 +137,9 @@ class ForeignVocab:
     token_sizes: ClassVar[None] = None
     """None: the texts of its tokens need not add up to the text that they encode."""
     byte_texts: ClassVar[None] = None
-    stored: ClassVar[None] = None
     """None: a wrapped class does not list its tokens."""
+    stored: ClassVar[None] = None
+    """None: the tokens of a wrapped class are not in a file of a compiled vocabulary."""
     gives_offsets = lazy[bool](lambda self: self._returned_offsets(_NEIGHBOUR) is not None)
     """True if the wrapped class returns offsets when it is called."""
     token_texts = lazy[ForeignTexts](lambda self: ForeignTexts(self._tokenizer))

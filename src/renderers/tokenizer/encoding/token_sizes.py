@@ -43,11 +43,13 @@ class TokenSizes:
     def learn(self, ids: Iterable[int]) -> dict[int, int]:
         """Add the sizes of some ids to the table, and return its entries for them."""
         sizes = {number: len(self._texts[number]) + 1 for number in set(ids)}
-        missing = max(sizes, default=-1) + 1 - len(self.table)
-        if missing > 0:
-            # A new array: other threads may be reading this one. It grows by half, so that few copies are made.
-            self.table = self.table + array("I", bytes(4 * max(missing, len(self.table) // 2)))
         table = self.table
+        missing = max(sizes, default=-1) + 1 - len(table)
+        if missing > 0:
+            # A new array: other threads may be reading this one. It grows by half, so that few copies are made. Sizes
+            # that other threads add to the old one meanwhile are found again when they are next used.
+            table = table + array("I", bytes(4 * max(missing, len(table) // 2)))
+            self.table = table
         for number, size in sizes.items():
             table[number] = size
         # Threads may lose a count, and may read all sizes twice.

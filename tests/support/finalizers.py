@@ -1,0 +1,272 @@
+"""Call a function in C while finalizers change its arguments: `python -m tests.support.finalizers join`.
+
+Up to Python 3.11, any allocation of a container can collect garbage. A finalizer that runs then can change every list
+that the function reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from renderers.core.native import native
+from renderers.core.spans import Span
+from renderers.rendering import loss_check
+from renderers.templating import scopes, values
+from renderers.templating.values import field_text
+
+_ALLOCATIONS = 60
+"""A collection is tried at each of so many allocations after the beginning of a call."""
+
+Call = tuple[Callable[..., Any], list[Any], list[Any]]
+"""A function, its arguments, and the containers that a finalizer changes."""
+
+
+class Finalizer:
+    """Garbage that changes containers when it is collected."""
+
+    def __init__(self, containers: list[Any]) -> None:
+        self.containers, self.itself = containers, self
+
+    def __del__(self) -> None:
+        for container in self.containers:
+            if isinstance(container, array):
+                container[:] = array(container.typecode, [2**31 - 1] * len(container))
+            else:
+                container.clear()
+
+
+def _numbers(count: int) -> list[int]:
+    """Return ints that only the list refers to."""
+    return [int(f"1{number:06}") for number in range(count)]
+
+
+def _join() -> Call:
+    ids = [*_numbers(9), -int("9" * 40), *_numbers(9)]
+    return native.join, [ids, bytearray(160), b"", 0], [ids]
+
+
+def _encode_bpe() -> Call:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    from renderers.tokenizer.compiled.compile import compile_vocabulary
+    from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
+
+    backend = Tokenizer(models.BPE({symbol: number for number, symbol in enumerate(BYTE_SYMBOLS)}, []))
+    backend.normalizer = normalizers.NFC()
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    texts = [f"text {number}" for number in range(20)]
+    return native.encode_bpe, [compile_vocabulary(backend, isolated=frozenset()), texts, bytearray(), False], [texts]
+
+
+def _marks(count: int, *, first: int = 1) -> list[Any]:
+    return [(first + 2 * number, 2 + 2 * number, f"token{number}") for number in range(count)]
+
+
+def _split_text() -> Call:
+    marks = _marks(20)
+    return native.split_text, ["a" * 100, marks], [marks]
+
+
+def _split_text_wrongly() -> Call:
+    marks = _marks(20, first=2**70)
+    return native.split_text, ["a" * 100, marks], [marks]
+
+
+def _join_pieces() -> Call:
+    marks = _marks(20)
+    added = {token: number for number, (_, _, token) in enumerate(marks[:-1])}
+    borders, texts = native.split_text("a" * 100, marks)
+    pieces = [array("I", [len(text)]).tobytes() for text in texts]
+    return native.join_pieces, [pieces, 0, borders, marks, added], [marks, pieces, added]
+
+
+def _encoded() -> tuple[str, array[int], array[int], array[int], array[int]]:
+    return "abcdef", array("I", [0, 0, 0]), array("I", [3]), array("q", [0, 6]), array("q", [3])
+
+
+def _locate() -> Call:
+    encoded, places = _encoded(), [0, 1, 4, 5]
+    return native.locate, [*encoded, places], [places, encoded[-1]]
+
+
+class _Channel:
+    """A channel, which runs Python code when it is compared."""
+
+    changes: Callable[[], None] = staticmethod(lambda: None)
+
+    def __eq__(self, other: object) -> bool:
+        self.changes()
+        return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _attribute() -> Call:
+    encoded = _encoded()
+    labels = tuple((at, at + 1, 0, (), _Channel(), False, True) for at in range(6))
+    labels[1][4].changes = Finalizer([encoded[-1]]).__del__
+    return native.attribute, [*encoded, labels, tuple], []
+
+
+def _spans() -> tuple[Any, ...]:
+    return tuple(Span(at, at + 2, at % 5, ("content",) if at % 2 else ()) for at in range(20))
+
+
+def _index_spans() -> Call:
+    results = _numbers(5)
+    arguments = [_spans(), results, lambda path, flag: (flag, path), ("scaffold", "content"), "role", tuple]
+    return native.index_spans, arguments, [results]
+
+
+def _label_spans() -> Call:
+    channels: list[Any] = [object() for _ in range(20)]
+    turns: list[Any] = [(1, 5, None, False), None, (2, 9, tuple(_numbers(4)), False), None, (0, 30, None, True)]
+    borders, ends, media = _numbers(9), {at: int(f"{at % 3}") + 10**6 for at in range(30)}, {9: object()}
+    ends.update({2: 0, 3: 0, 4: 2, 5: 2})
+    kinds = ("scaffold", "content", "reasoning")
+    arguments = [_spans(), channels, turns, borders, ends, media, kinds, tuple, lambda *_: []]
+    return native.label_spans, arguments, [channels, turns, borders, ends, media]
+
+
+def _output() -> tuple[list[Any], Any]:
+    root = scopes.root_scope()
+    pieces: list[Any] = [root]
+    for number in range(10):
+        pieces += [f"text {number}", field_text(f"field {number}", (number % 3, ("content",)))]
+        pieces.append(scopes.enter_branch(root, [], False))
+    return pieces, root
+
+
+def _output_parts() -> Call:
+    pieces, root = _output()
+    return native.output_parts, [pieces, root, scopes._TYPES], [pieces]
+
+
+def _merge_parts() -> Call:
+    ends, owners = _numbers(20), [(int(f"1{at:05}"), (f"path{at}",)) for at in range(20)]
+    return native.merge_parts, [ends, owners, 0, Span], [ends, owners]
+
+
+def _written_fields() -> Call:
+    pieces, _ = _output()
+    return native.written_fields, [pieces, scopes.TEXT_TYPES], [pieces]
+
+
+def _may_lose() -> Call:
+    calls = [{"function": {"name": f"name{number}", "arguments": {}}, "id": f"id{number}"} for number in range(9)]
+    messages: list[Any] = [{"role": "assistant", "content": "", "tool_calls": calls} for _ in range(30)]
+    pieces = [
+        text
+        for index in range(30)
+        for number in range(9)
+        for text in [field_text("x", (index, ("tool_calls", number, "function", "name")))]
+    ]
+    changed = [messages, *messages, calls, *calls, *(call["function"] for call in calls), pieces]
+    return native.may_lose, [pieces, messages, (), frozenset(), scopes.TEXT_TYPES, loss_check._WORDS], changed
+
+
+def _data() -> dict[str, Any]:
+    return {f"key{at}": [_numbers(2), {f"inner{at}": f"text {at}"}, 0.5 + at] for at in range(9)}
+
+
+def _containers(data: Any) -> list[Any]:
+    inner = data.values() if isinstance(data, dict) else data
+    return [data, *(found for item in inner if isinstance(item, dict | list) for found in _containers(item))]
+
+
+def _wrap_contents() -> Call:
+    data = _data()
+    return native.wrap_contents, [data, 0, (), values._TYPES], _containers(data)
+
+
+def _wrap_list() -> Call:
+    data = [*_data().values()]
+    return native.wrap_contents, [data, 0, (), values._TYPES], _containers(data)
+
+
+class _Message(dict[str, Any]):
+    __slots__ = ("_owner",)
+
+
+def _wrap_messages() -> Call:
+    messages, wrapped = [_data() for _ in range(4)], list[Any]()
+    return native.wrap_messages, [messages, wrapped, _Message, values._TYPES], _containers(messages)
+
+
+def _copy_json() -> Call:
+    data = _data()
+    return native.copy_json, [data, 99, True], _containers(data)
+
+
+def _json_text() -> Call:
+    data = _data()
+    data["key8"].append("\ud800")
+    return native.json_text, [data], _containers(data)
+
+
+def _same_json() -> Call:
+    data = _data()
+    return native.same_json, [data, _data()], _containers(data)
+
+
+def _is_plain() -> Call:
+    data = _data()
+    return native.is_plain, [data], _containers(data)
+
+
+def _pack_ids() -> Call:
+    ids = [*_numbers(9), -int("9" * 40)]
+    return native.pack_ids, [ids], [ids]
+
+
+def _find_invalid_id() -> Call:
+    ids = [*_numbers(9), -int("9" * 40)]
+    return native.find_invalid_id, [ids], [ids]
+
+
+CALLS: dict[str, Callable[[], Call]] = {
+    make.__name__.removeprefix("_"): make
+    for make in (
+        *(_join, _encode_bpe, _split_text, _split_text_wrongly, _join_pieces, _locate, _attribute, _index_spans),
+        *(_label_spans, _output_parts, _merge_parts, _written_fields, _may_lose, _wrap_contents, _wrap_list),
+        *(_wrap_messages, _copy_json, _json_text, _same_json, _is_plain, _pack_ids, _find_invalid_id),
+    )
+}
+"""Calls of all functions that read lists, dicts or arrays, by name."""
+
+
+def _call_during_collection(make: Callable[[], Call], allocations: int) -> None:
+    """Make a call that collects garbage after some allocations."""
+    function, arguments, containers = make()
+    gc.collect()
+    Finalizer(containers)
+    del containers
+    # Python keeps freed lists for reuse. A new list is allocated only if there are none.
+    lists: list[list[int]] = [[] for _ in range(200)]
+    gc.set_threshold(gc.get_count()[0] + allocations, 1_000, 1_000)
+    gc.enable()
+    with contextlib.suppress(Exception):
+        function(*arguments)
+    gc.disable()
+    del lists
+
+
+def main(name: str) -> None:
+    """Make a call with a collection at each of its first allocations."""
+    gc.disable()
+    for allocations in range(_ALLOCATIONS):
+        _call_during_collection(CALLS[name], allocations)
+        try:
+            raise ValueError
+        except ValueError:
+            # Python 3.11 creates the object of an error in C at once only while another one is handled.
+            _call_during_collection(CALLS[name], allocations)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
