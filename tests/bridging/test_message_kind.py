@@ -106,32 +106,3 @@ def test_equal_texts_stay_equal_and_different_texts_stay_different() -> None:
     assert first["content"] == second["content"]
     assert first["tool_call_id"] != second["tool_call_id"]
     assert classify_call(CalledTool(None, None), rules, words) == CalledTool(None, None)
-
-
-def test_with_padding_the_whitespace_at_the_ends_of_a_content_does_not_matter() -> None:
-    rules = FieldRules(FIELDS, LITERALS, PLAIN_USES._replace(only_trims=True)).padded()
-    assert rules is not None
-
-    def padded(content: Any, **other: Any) -> dict[str, Any]:
-        return classify_message({"role": "user", "content": content, **other}, rules, ProbeWords())
-
-    assert keys(padded("one"), padded(" two\n"), padded("\n\tthree")) == 1
-    assert keys(padded([{"type": "text", "text": "one"}]), padded([{"type": "text", "text": " two"}])) == 1
-    assert keys(padded("one"), padded(""), padded(" "), padded("\n"), padded("a<x>b"), padded("a<x>b ")) == 6
-    assert keys(padded("one", name="Ada"), padded("one", name=" Ada")) == 2
-
-
-@pytest.mark.parametrize(
-    ("literal", "changed"),
-    [
-        ("<x>", {"only_trims": False}),
-        ("<x>", {"short_length": 1}),
-        ("<x>", {"compares_messages": True}),
-        ("<x>", {"exact_fields": frozenset({"content", "text"})}),
-        ("<x>", {"exact_fields": None}),
-        ("<x>\n", {}),
-    ],
-)
-def test_there_is_no_padding_if_whitespace_may_matter(literal: str, changed: dict[str, Any]) -> None:
-    uses = PLAIN_USES._replace(only_trims=True)._replace(**changed)
-    assert FieldRules(FIELDS, TemplateLiterals(frozenset({literal}), frozenset()), uses).padded() is None

@@ -97,8 +97,8 @@ def test_only_the_fields_that_are_used_so_are_exact() -> None:
 
 
 def test_small_lengths_ids_and_counts_of_messages_are_found() -> None:
-    plain = PLAIN_USES._replace(tested=frozenset(), joins_texts=False, only_trims=True)
-    assert uses("{{ m.content | length == 2 }}") == plain._replace(short_length=2, only_trims=False)
+    plain = PLAIN_USES._replace(tested=frozenset(), joins_texts=False)
+    assert uses("{{ m.content | length == 2 }}") == plain._replace(short_length=2)
     assert uses("{{ m.tool_call_id | length != 9 }}") == plain._replace(id_lengths=True, counts=frozenset({9}))
     assert uses("{{ messages | length > 9 or loop.index0 == 12 }}") == plain._replace(counts=frozenset({9, 12}))
     assert uses("{{ messages[12] is defined or '13' in messages[-20:] }}").counts == frozenset({12, 13, 20})

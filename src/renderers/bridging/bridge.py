@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from renderers.bridging.call_ids import with_call_names, with_some_ids
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules, padded_rules
+from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.join import join_tokens, keeps_last_token
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
@@ -46,12 +46,6 @@ def _no_stop_token(detail: str) -> BridgeRefusal:
 def _short_names(turn: Turn) -> tuple[str | None, ...]:
     """Return the names of the calls of a turn, for a key, which must not keep long texts."""
     return tuple([call.name[:_LONGEST_NAME] if call.name else None for call in turn.calls])
-
-
-def _with_content_of(sample: Sample, turn: Turn) -> Turn:
-    """Return a turn with the content of its sample, unless this depends on the content."""
-    content = sample.turn.content
-    return turn._replace(content=content) if content in ("", PROBE_CONTENT) else turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,27 +171,19 @@ class Extension:
         yield Turn(state.reasoning, content, state.calls)
 
     def _find_suffix(self, turn: Turn) -> Suffix | BridgeRefusal:
-        padded = self.context.learn(padded_rules)
-        if padded is not None:
-            # Most messages have such a proof, whatever whitespace they begin and end with.
-            suffix = self._suffix_of_sample(turn, classify_sample(turn, self.new, padded))
-            if isinstance(suffix, Suffix):
-                return suffix
         sample = classify_sample(turn, self.new, self.context.learn(field_rules))
-        suffix = self._suffix_of_sample(turn, sample)
+        if sample.turn.content in ("", PROBE_CONTENT):
+            turn = turn._replace(content=sample.turn.content)
+        suffix = self._suffix_by_proof(turn, sample, self.context)
         if isinstance(suffix, BridgeRefusal) and suffix.reason in _OF_THE_TURN:
             suffix = self._suffix_of_written_turn(sample) or suffix
         if isinstance(suffix, Suffix) or (suffix and suffix.reason is BridgeReason.HISTORY_REWRITTEN):
             return suffix
         # The template renders these messages differently from the samples, or a refusal has to quote the real messages.
-        turn = _with_content_of(sample, turn)
         return self._suffix_by_proof(turn, Sample(turn, self.new), self.context.exactly) or refuse(
             BridgeReason.SUFFIX_VARIES,
             f"{describe_new(self.new)}: their text depends on earlier messages, which a bridge does not know",
         )
-
-    def _suffix_of_sample(self, turn: Turn, sample: Sample) -> Suffix | BridgeRefusal | None:
-        return self._suffix_by_proof(_with_content_of(sample, turn), sample, self.context)
 
     def _suffix_of_written_turn(self, sample: Sample) -> Suffix | None:
         """Return the suffix if the template writes the turn as the model did; None if it does not."""

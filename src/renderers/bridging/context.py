@@ -251,11 +251,6 @@ def field_rules(context: BridgeContext) -> FieldRules:
     return FieldRules(program.readable_fields, literals, uses)
 
 
-def padded_rules(context: BridgeContext) -> FieldRules | None:
-    """Return the rules with padding; None if the template does not only trim whitespace."""
-    return context.learn(field_rules).padded()
-
-
 def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value

@@ -25,11 +25,6 @@ _PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
 """The fields of a content part that are read outside the template, to adapt a message."""
 _SAMPLE_NUMBER = 7
 _REPEATED_SPACE = re.compile(r"(\s)\1+")
-_PADDED = frozenset({"content", "text"})
-"""The fields of free text that padding is added to: the content of a message, and the text of a content part."""
-_PADDING = "\n" * 7 + "\u2003", "\u2003" + "\n" * 7
-"""Whitespace at both ends of a text that shows how it is trimmed: not at all, of line breaks alone, or of all.
-Templates write no such whitespace themselves, so it is not taken for theirs."""
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
 
@@ -41,25 +36,6 @@ class FieldRules(NamedTuple):
     """The fields that the template can read; None for all fields."""
     literals: TemplateLiterals
     uses: TextUses = PLAIN_USES
-    pads: bool = False
-    """True if texts without literals get the same whitespace at both ends in place of their own."""
-
-    def padded(self) -> FieldRules | None:
-        """Return the rules with padding; None if other whitespace may change the output in another way.
-
-        By `only_trims`, no condition of the template depends on whitespace at the ends of a text that is more than
-        whitespace, and each place of the text is trimmed in one of a few ways, which differ for a text with padding. So
-        the outputs after two histories are equal for any whitespace if they are equal for the padding.
-        """
-        uses, literals = self.uses, self.literals
-        if not uses.only_trims or uses.compares_messages or uses.short_length or any(map(uses.is_exact, _PADDED)):
-            return None
-        has_space = any(literal != literal.strip() for literal in literals.within | literals.whole)
-        return None if has_space else self._replace(pads=True)
-
-    def without_padding(self) -> FieldRules:
-        """Return the rules that keep whitespace at the ends of texts."""
-        return self._replace(pads=False) if self.pads else self
 
     def reads(self, field: str) -> bool:
         """Return True if a field of a message can change the output."""
@@ -71,7 +47,7 @@ class ProbeWords:
 
     def __init__(self) -> None:
         self._words: dict[str, str] = {}
-        self._reduced: dict[tuple[str, bool], str] = {}
+        self._reduced: dict[str, str] = {}
 
     def word_for(self, text: str, prefix: str, digits: int = 1) -> str:
         """Return the word for a text. The first place where the text occurs decides the form of the word."""
@@ -80,20 +56,18 @@ class ProbeWords:
             word = self._words[text] = f"{prefix}{len(self._words):0{digits}}"
         return word
 
-    def reduce(self, text: str, rules: FieldRules, *, pads: bool) -> str:
+    def reduce(self, text: str, rules: FieldRules) -> str:
         """Return a text with its word in place of all text between literals. Equal texts are reduced once."""
-        reduced = self._reduced.get((text, pads))
+        reduced = self._reduced.get(text)
         if reduced is None:
-            reduced = reduce_text(text, rules, self.word_for(text, PROBE_TEXT), pads=pads)
-            self._reduced[text, pads] = reduced
+            reduced = self._reduced[text] = reduce_text(text, rules, self.word_for(text, PROBE_TEXT))
         return reduced
 
 
 def classify_message(message: JsonObject, rules: FieldRules, words: ProbeWords) -> JsonObject:
     """Return the sample of a message's kind. The messages of one bridge share `words`."""
-    plain = rules.without_padding()
     return {
-        field: value if field == "role" else _sample_value(value, field, rules if field == "content" else plain, words)
+        field: value if field == "role" else _sample_value(value, field, rules, words)
         for field, value in message.items()
         if rules.reads(field)
     }
@@ -121,16 +95,8 @@ def _sample_value(
         return value if exact else _sample_text(value, field, rules, words)
     if isinstance(value, dict):
         is_part = in_content and ("type" in value or "text" in value)
-        plain = rules.without_padding()
         return {
-            key: _sample_value(
-                item,
-                key,
-                rules if key == "text" and isinstance(item, str) else plain,
-                words,
-                in_content=in_content,
-                exact=exact,
-            )
+            key: _sample_value(item, key, rules, words, in_content=in_content, exact=exact)
             for key, item in value.items()
             if not is_part or key in _PART_FIELDS or rules.reads(key)
         }
@@ -158,14 +124,14 @@ def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) ->
         if digits < 2 or rules.literals.may_match(text):
             return text
         return words.word_for(text, PROBE_ID, digits)
-    return words.reduce(text, rules, pads=rules.pads and field in _PADDED)
+    return words.reduce(text, rules)
 
 
-def reduce_text(text: str, rules: FieldRules, word: str, *, pads: bool = False) -> str:
+def reduce_text(text: str, rules: FieldRules, word: str) -> str:
     r"""Return a text with a word in place of all text between the literals of a template.
 
     Of whitespace around a piece of text, one character of each run of equal ones is kept. Texts that are so short that
-    the template tests their length are kept as well. With `pads`, a text without literals gets padding instead.
+    the template tests their length are kept as well.
 
     >>> rules = FieldRules(None, TemplateLiterals(frozenset({"</think>"}), frozenset()))
     >>> reduce_text("Hm.</think>\n\nIt rains.", rules, "word")
@@ -176,7 +142,7 @@ def reduce_text(text: str, rules: FieldRules, word: str, *, pads: bool = False) 
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
     if not runs:
-        reduced = word.join(_PADDING) if pads and text.strip() else _reduce_piece(text, rules, word)
+        reduced = _reduce_piece(text, rules, word)
         return text if _has_runs(literals, reduced, uses.joins_texts) else reduced
     pieces: list[str] = []
     before = 0

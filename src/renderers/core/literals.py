@@ -29,8 +29,6 @@ class TextUses(NamedTuple):
     """The numbers that the format compares a number of messages with."""
     compares_messages: bool
     """True if messages, or texts of them other than ids and names, may be compared with each other."""
-    only_trims: bool
-    """True if whitespace at the ends of a text is only written or trimmed: all of it, or line breaks alone."""
 
     def is_exact(self, field: str) -> bool:
         """Return True if the value of a field may not be replaced by another one with the same literals."""
@@ -45,7 +43,6 @@ PLAIN_USES = TextUses(
     joins_texts=True,
     counts=frozenset(),
     compares_messages=False,
-    only_trims=False,
 )
 """The uses of a format that only writes texts and tests them against its literals."""
 

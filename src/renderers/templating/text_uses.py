@@ -40,7 +40,6 @@ from renderers.templating.message_values import (
     leaves_text,
     names_of,
 )
-from renderers.templating.space_uses import only_trims
 from renderers.templating.syntax import syntax_tree
 from renderers.templating.tree import children, find_all
 
@@ -95,7 +94,6 @@ def text_uses(source: str) -> TextUses:
         joins_texts=any(map(analysis.tests_joined_text, testing)),
         counts=frozenset(count for count in analysis.counts() if 2 < count <= _LARGEST_COUNT),
         compares_messages=compares_messages(source),
-        only_trims=only_trims(tree),
     )
 
 
