@@ -46,8 +46,10 @@ def _numbers(count: int) -> list[int]:
 
 
 def _join() -> Call:
-    ids = [*_numbers(9), -int("9" * 40), *_numbers(9)]
-    return native.join, [ids, bytearray(160), b"", 0], [ids]
+    # A long text makes the buffer grow before the list is changed.
+    entry = b"\xff" + bytes(7) + (4_000).to_bytes(4, sys.byteorder) + bytes(4)
+    ids = [0, 0, *_numbers(9), -int("9" * 40), *_numbers(9)]
+    return native.join, [ids, entry, b"a" * 4_000, 0], [ids]
 
 
 def _encode_bpe() -> Call:
