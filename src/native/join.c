@@ -1,8 +1,8 @@
 /* Join the texts of tokens to one text, and return the position of each token and of each marker.
 
    `renderers.parsing.pieces` does the same in Python. Inputs are not trusted: nothing outside of the buffers is read,
-   whatever they hold. No Python code runs while they are read. Up to Python 3.11, an allocation of a list can run
-   finalizers, so the lists of the result are created before. */
+   whatever they hold. Up to Python 3.11, an allocation of a list or of an error can run finalizers, which can change the
+   ids. So the lists of the result are created before, and an id is read again after an error. */
 
 #include "native.h"
 #include "table.h"
@@ -52,10 +52,13 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
 {
     if (!PyLong_CheckExact(id))
         return NULL;
-    /* A number that is too large becomes -1. An error would be an allocation, and could free the id. */
-    int overflow;
-    unsigned long long number = (unsigned long long)PyLong_AsLongLongAndOverflow(id, &overflow);
-    return number < (unsigned long long)size ? (const unsigned char *)entries + (size_t)number * ENTRY : NULL;
+    /* A number that is negative or too large becomes the largest one. */
+    size_t number = PyLong_AsSize_t(id);
+    if (number >= (size_t)size) {
+        PyErr_Clear();
+        return NULL;
+    }
+    return (const unsigned char *)entries + number * ENTRY;
 }
 
 /* Append the texts of all ids. Ids without a text are appended to `missing`. Return -1 after an error. */
@@ -69,6 +72,10 @@ static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries,
     int done = 1;
     for (Py_ssize_t at = 0; at < count && done >= 0; at++) {
         PyObject *id = PyList_GetItem(ids, at);
+        if (id == NULL) {
+            done = -1;
+            break;
+        }
         const unsigned char *entry = entry_of(id, table, size);
         uint64_t start = first + text.length;
         memcpy(starts + (size_t)at * sizeof(start), &start, sizeof(start));
@@ -87,8 +94,10 @@ static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries,
             done = append_long(&grown, entry, texts, (size_t)(count - at) * INLINE);
             text = grown;
         }
-        if (done == 0)
-            done = PyList_Append(missing, id);
+        if (done == 0) {
+            id = PyList_GetItem(ids, at);
+            done = id == NULL ? -1 : PyList_Append(missing, id);
+        }
     }
     *joined = text;
     return done;

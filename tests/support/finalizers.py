@@ -7,6 +7,7 @@ that the function reads.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import sys
 from array import array
@@ -46,11 +47,15 @@ def _numbers(count: int) -> list[int]:
 
 
 def _join() -> Call:
-    ids = [*_numbers(9), -int("9" * 40), *_numbers(9)]
-    return native.join, [ids, bytearray(160), b"", 0], [ids]
+    # A long text makes the buffer grow before the list is changed.
+    entry = b"\xff" + bytes(7) + (4_000).to_bytes(4, sys.byteorder) + bytes(4)
+    ids = [0, 0, *_numbers(9), -int("9" * 40), *_numbers(9)]
+    return native.join, [ids, entry, b"a" * 4_000, 0], [ids]
 
 
-def _encode_bpe() -> Call:
+@functools.cache
+def _block() -> Any:
+    """Return a compiled vocabulary of the single bytes."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     from renderers.tokenizer.compiled.compile import compile_vocabulary
@@ -59,8 +64,12 @@ def _encode_bpe() -> Call:
     backend = Tokenizer(models.BPE({symbol: number for number, symbol in enumerate(BYTE_SYMBOLS)}, []))
     backend.normalizer = normalizers.NFC()
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return compile_vocabulary(backend, isolated=frozenset())
+
+
+def _encode_bpe() -> Call:
     texts = [f"text {number}" for number in range(20)]
-    return native.encode_bpe, [compile_vocabulary(backend, isolated=frozenset()), texts, bytearray(), False], [texts]
+    return native.encode_bpe, [_block(), texts, bytearray(), False], [texts]
 
 
 def _marks(count: int, *, first: int = 1) -> list[Any]:
