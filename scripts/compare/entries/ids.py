@@ -73,7 +73,7 @@ ENTRIES = (
     Entry(
         name="`developer` role that the template lacks: dropped",
         fields=IDS,
-        families=("qwen3", "glm-4.5", "glm-5", "glm-5.1", "minimax-m2", "deepseek-v3", UNKNOWN),
+        families=("qwen3", "glm-4.5", "glm-5", "glm-5.1", "minimax-m2", "deepseek-v3", "deepseek-r1", UNKNOWN),
         matches=lambda found: _of_developer(found) and (found.run.role in ("developer", None) or not found.old),
         old="dropped",
         new="rendered as `system`",
