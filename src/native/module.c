@@ -71,6 +71,8 @@ static PyMethodDef methods[] = {
      "pack_ids(ids): a list of ids as uint32; the index of the first item that is not an id, as in `find_invalid_id`."},
     {"unpack_ids", native_unpack_ids, METH_O,
      "unpack_ids(ids): uint32 as a list of ints. Lists share their ints below 2**18."},
+    {"size_entries", native_size_entries, METH_O,
+     "size_entries(ends): the size of each of the texts with some ends plus 1. Both are uint32."},
     {"split_text", native_split_text, METH_VARARGS,
      "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
      "not empty."},

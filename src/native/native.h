@@ -35,6 +35,7 @@ PyObject *native_is_plain(PyObject *module, PyObject *value);
 PyObject *native_is_simple_json(PyObject *module, PyObject *args);
 PyObject *native_pack_ids(PyObject *module, PyObject *ids);
 PyObject *native_unpack_ids(PyObject *module, PyObject *ids);
+PyObject *native_size_entries(PyObject *module, PyObject *ends);
 PyObject *native_split_text(PyObject *module, PyObject *args);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);
