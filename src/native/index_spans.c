@@ -19,6 +19,7 @@ int read_span(PyObject *spans, Py_ssize_t at, Span *span)
         is_span = is_span && !PyErr_Occurred();
     }
     span->path = is_span ? PyTuple_GetItem(tuple, 3) : NULL;
+    span->source = tuple;
     if (is_span && PyTuple_Check(span->path) && span->start >= 0 && span->start <= span->end)
         return 0;
     PyErr_Clear();

@@ -102,13 +102,20 @@ static int collect_borders(Labelling *all)
     return 0;
 }
 
+/* Return a new reference to a place of a part of a span: to the object in the span if it has the same value. */
+static PyObject *place_of(const Span *part, int index, Py_ssize_t place)
+{
+    PyObject *own = PyTuple_GetItem(part->source, index);
+    return PyLong_AsSsize_t(own) == place ? Py_NewRef(own) : PyLong_FromSsize_t(place);
+}
+
 static int add_label(const Labelling *all, const Span *span, PyObject *message, PyObject *channel, int sampled,
                      int content)
 {
     PyObject *label = new_tuple(all->type, 7);
     if (label != NULL)
-        label = finish_leaf(label, set_item(label, 0, PyLong_FromSsize_t(span->start)) ||
-                                       set_item(label, 1, PyLong_FromSsize_t(span->end)) ||
+        label = finish_leaf(label, set_item(label, 0, place_of(span, 0, span->start)) ||
+                                       set_item(label, 1, place_of(span, 1, span->end)) ||
                                        set_item(label, 2, Py_NewRef(message)) ||
                                        set_item(label, 3, Py_NewRef(span->path)) ||
                                        set_item(label, 4, Py_NewRef(channel)) ||

@@ -7,7 +7,8 @@
 
 typedef struct {
     Py_ssize_t start, end, message;
-    PyObject *path; /* borrowed, a tuple */
+    PyObject *path;   /* borrowed, a tuple */
+    PyObject *source; /* borrowed, the tuple that it was read from */
 } Span;
 
 /* Read a span of a tuple of spans. Return -1 with an error if it is not one. */

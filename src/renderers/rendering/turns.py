@@ -10,7 +10,7 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from renderers.core.native import native
 from renderers.core.spans import TokenMatch, Trace
@@ -22,8 +22,7 @@ from renderers.rendering.span_labels import MessageSpans, Region, Turn
 Headers = tuple[TurnHeader, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRules:
+class TurnRules(NamedTuple):
     """Everything that determines the turns of a text besides its headers."""
 
     special_tokens: frozenset[str]
