@@ -94,24 +94,22 @@ def test_turns_that_need_more_rules_are_left_to_python(header: tuple[str, str, b
     assert native.find_turns(*arguments.values()) == expected
 
 
-@needs_c
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("text", value) for value in (b"text", None)),
-        *(("spans", value) for value in ([], ((0, 1),), ((0, 1, 0, []),), "span")),
-        *(
-            ("places", value)
-            for value in ([], [None], [(0, 1)], [("0",) * 8], [(0, 99, 3, 0, 3, 15, 0, 3)], [(2**70,) * 8])
-        ),
-        *(("headers", value) for value in ([], [[]], [("",)], [(("", ""),)], [((b"", "", True),)], [(("", 1, True),)])),
-        *(("marks", value) for value in ((), [None], [(15, 18)], [(15, 18, 7)], [("15", 18, "<e>")])),
-        *(("rules", value) for value in ((), (set(), frozenset(), None, (None, None)))),
-        ("rules", (SPECIAL, SPECIAL, 7, (None, None))),
-        ("rules", (SPECIAL, SPECIAL, None, ("<t>", None))),
-        *(("types", value) for value in ((), (dict, Region), (Turn, 7))),
+UNFIT: dict[str, list[Any]] = {
+    "text": [b"text", None],
+    "spans": [[], ((0, 1),), ((0, 1, 0, []),), "span"],
+    "places": [[], [None], [(0, 1)], [("0",) * 8], [(0, 99, 3, 0, 3, 15, 0, 3)], [(2**70,) * 8]],
+    "headers": [[], [[]], [("",)], [(("", ""),)], [((b"", "", True),)], [(("", 1, True),)]],
+    "marks": [(), [None], [(15, 18)], [(15, 18, 7)], [("15", 18, "<e>")]],
+    "rules": [
+        *((), (set(), frozenset(), None, (None, None)), (SPECIAL, SPECIAL, 7, (None, None))),
+        (SPECIAL, SPECIAL, None, ("<t>", None)),
     ],
-)
+    "types": [(), (dict, Region), (Turn, 7)],
+}
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in UNFIT.items() for value in values])
 def test_arguments_that_do_not_fit_are_refused(name: str, value: Any) -> None:
     arguments = usual_arguments()
     if name == "spans":

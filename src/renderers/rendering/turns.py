@@ -60,16 +60,16 @@ def find_turns(
     turn before its reasoning is found.
     """
     if native is None or tokens is None or adjust is not None or not rules.inline_reasoning:
-        found: Sequence[Turn | bool | None] = [None if own is None else False for own in headers]
+        turns: Sequence[Turn | bool | None] = [None if own is None else False for own in headers]
     else:
-        of_c = rules.special_tokens, rules.stop_tokens, rules.end_token, rules.think_markers or _NO_MARKERS
-        found = native.find_turns(trace.text, trace.spans, places, headers, tokens, of_c, _TYPES)
-    if False not in found:
-        return found  # type: ignore[return-value]
+        settings = rules.special_tokens, rules.stop_tokens, rules.end_token, rules.think_markers or _NO_MARKERS
+        turns = native.find_turns(trace.text, trace.spans, places, headers, tokens, settings, _TYPES)
+    if False not in turns:
+        return turns  # type: ignore[return-value]
     finder = TurnFinder(trace, rules)
     return [
         finder.find(places[index], headers[index], adjust) if turn is False else turn  # type: ignore[arg-type, misc]
-        for index, turn in enumerate(found)
+        for index, turn in enumerate(turns)
     ]
 
 

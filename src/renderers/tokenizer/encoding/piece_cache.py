@@ -76,10 +76,10 @@ class PieceCache(Generic[V]):
         """Return the encoded form of each text. Those that are not cached are encoded in one call."""
         young = self._young
         # No encoded form is None.
-        found = list(map(young.get, texts))
-        missing = dict.fromkeys([text for text, value in zip(texts, found, strict=True) if value is None])
+        known = list(map(young.get, texts))
+        missing = dict.fromkeys([text for text, value in zip(texts, known, strict=True) if value is None])
         if not missing:
-            return cast("list[V]", found)
+            return cast("list[V]", known)
         entries = self._entries_of(missing)
         size = self._size_of_entries(entries)
         kept = entries
@@ -90,7 +90,7 @@ class PieceCache(Generic[V]):
         self._size += size
         if self._size > self._capacity:
             self._young, self._old, self._size = {}, young, 0
-        return [entries[text] if value is None else value for text, value in zip(texts, found, strict=True)]
+        return [entries[text] if value is None else value for text, value in zip(texts, known, strict=True)]
 
     def _entries_of(self, texts: Iterable[str]) -> dict[str, V]:
         """Return the encoded forms of different texts, from the old generation or encoded now."""
