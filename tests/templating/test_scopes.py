@@ -458,8 +458,8 @@ def test_a_scope_needs_a_scope_and_a_message() -> None:
 def test_an_iteration_that_emits_nothing_enters_no_scope() -> None:
     source = (
         "{%- for m in messages %}[{{ m.role }}"
-        "{%- for k in range(9) %}{% if k == 3 %}{% set other = messages[0] %}<{{ other.content }}>{% endif %}{% endfor %}]"
-        "{%- endfor %}"
+        "{%- for k in range(9) %}{% if k == 3 %}{% set other = messages[0] %}<{{ other.content }}>{% endif %}"
+        "{%- endfor %}]{% endfor %}"
     )
     trace = ChatTemplate(source).run([USER, USER])
     assert trace.text == "[user<U>][user<U>]"
