@@ -6,6 +6,8 @@
 
 #include "native.h"
 
+#include <string.h>
+
 /* A text, and a position in it as a number of characters and of bytes. */
 typedef struct {
     const char *bytes;
@@ -248,6 +250,31 @@ PyObject *native_locate(PyObject *module, PyObject *args)
     PyMem_Free(numbers);
     release(&encoded);
     return result;
+}
+
+PyObject *native_size_entries(PyObject *Py_UNUSED(module), PyObject *ends)
+{
+    Py_buffer given;
+    if (PyObject_GetBuffer(ends, &given, PyBUF_SIMPLE) < 0)
+        return NULL;
+    Py_ssize_t count = given.len / (Py_ssize_t)sizeof(uint32_t);
+    PyObject *entries = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint32_t));
+    char *next = entries == NULL ? NULL : PyBytes_AsString(entries);
+    uint32_t start = 0;
+    for (Py_ssize_t at = 0; entries != NULL && at < count; at++) {
+        uint32_t end, entry;
+        memcpy(&end, (const char *)given.buf + (size_t)at * sizeof(end), sizeof(end));
+        if (end < start || end - start == UINT32_MAX) {
+            PyErr_SetString(PyExc_OverflowError, "ends must be in order");
+            Py_CLEAR(entries);
+            break;
+        }
+        entry = end - start + 1;
+        memcpy(next + (size_t)at * sizeof(entry), &entry, sizeof(entry));
+        start = end;
+    }
+    PyBuffer_Release(&given);
+    return entries;
 }
 
 /* The labels of a text: tuples of a start, an end, a message, a path, a channel, and the flags sampled and content. */

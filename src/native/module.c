@@ -30,6 +30,12 @@ static PyMethodDef methods[] = {
     {"find_start", (PyCFunction)(void (*)(void))native_find_start, METH_FASTCALL,
      "find_start(positions, position, low, high): the index of the first of some positions, in ascending order and as\n"
      "uint64, that is not below a position; between two bounds."},
+    {"find_turns", native_find_turns, METH_VARARGS,
+     "find_turns(text, spans, places, headers, marks, (special, stops, end, markers), types): the turns of messages, None\n"
+     "without headers, False if Python has to find one.\n\n"
+     "`places` and `headers` have an entry for each message. `marks` are the special tokens in the text, in order.\n"
+     "`special` and `stops` are sets of tokens. `end` and the two markers of reasoning are texts or None. `types` are the\n"
+     "classes of turns and of reasoning."},
     {"fill", native_fill, METH_VARARGS,
      "fill(entries, texts, ends, markers): write the entries of a vocabulary into the table of `join`.\n\n"
      "`texts` are all texts, `ends` the end of each as uint32, `markers` the characters that stand for tokens."},
@@ -39,11 +45,11 @@ static PyMethodDef methods[] = {
      "`results` has a flag for each message. `channel_of` returns the channel of a path and such a flag, None for text of\n"
      "no message. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
     {"label_spans", native_label_spans, METH_VARARGS,
-     "label_spans(spans, channels, turns, borders, ends, media, kinds, type, otherwise): the labels of all spans.\n\n"
-     "`turns` has for each message None, or its start, its end, the four places of its reasoning or None, and whether\n"
-     "`otherwise` has to label its spans. It gets a span and its channel, and returns labels, also for template text of\n"
-     "the messages in `media`. `borders` are the places to split spans at. `ends` has the message of the turn that ends\n"
-     "at a place. `kinds` are the channels scaffold, content and reasoning, then others that count as content."},
+     "label_spans(spans, channels, turns, media, kinds, type, otherwise): the labels of all spans.\n\n"
+     "`turns` has for each message None, or a tuple: a place, the start and the end of sampled text, prompted ranges in\n"
+     "it, and the four places of reasoning or None. `otherwise` labels the spans of turns with prompted ranges, and\n"
+     "template text of the messages in `media`: it gets a span and its channel, and returns labels. `kinds` are the\n"
+     "channels scaffold, content and reasoning, then others that count as content."},
     {"keeps_bpe", native_keeps_bpe, METH_VARARGS,
      "keeps_bpe(block, text): True if the normalizer of a compiled vocabulary does not change a text. False if it may, or\n"
      "if the properties of a character are not known."},
@@ -65,6 +71,8 @@ static PyMethodDef methods[] = {
      "pack_ids(ids): a list of ids as uint32; the index of the first item that is not an id, as in `find_invalid_id`."},
     {"unpack_ids", native_unpack_ids, METH_O,
      "unpack_ids(ids): uint32 as a list of ints. Lists share their ints below 2**18."},
+    {"size_entries", native_size_entries, METH_O,
+     "size_entries(ends): the size of each of the texts with some ends plus 1. Both are uint32."},
     {"split_text", native_split_text, METH_VARARGS,
      "split_text(text, marks): the borders of the parts of a text as int64, and the texts between the matches that are\n"
      "not empty."},

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 20 /* increased with every change of an interface */
+#define VERSION 21 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -19,6 +19,7 @@ PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
 PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *native_find_turns(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
@@ -34,6 +35,7 @@ PyObject *native_is_plain(PyObject *module, PyObject *value);
 PyObject *native_is_simple_json(PyObject *module, PyObject *args);
 PyObject *native_pack_ids(PyObject *module, PyObject *ids);
 PyObject *native_unpack_ids(PyObject *module, PyObject *ids);
+PyObject *native_size_entries(PyObject *module, PyObject *ends);
 PyObject *native_split_text(PyObject *module, PyObject *args);
 PyObject *native_merge_parts(PyObject *module, PyObject *args);
 PyObject *native_output_parts(PyObject *module, PyObject *args);

@@ -67,7 +67,7 @@ def test_c_labels_spans_as_python_does(rows: list[tuple[int, int, Path]], turns:
     found = list(map(turn_of, turns))
     media = {1: re.compile("<a"), 2: None} if has_media else {}
     labeller = SpanLabeller(text, found, media)
-    expected = label_in_python(spans, channels, [], [], {}, media, (), LabelledSpan, labeller.label)
+    expected = label_in_python(spans, channels, [], media, (), LabelledSpan, labeller.label)
     assert label_spans(trace, channels, found, media) == expected
 
 
@@ -96,10 +96,11 @@ def test_spans_that_are_none_are_refused(span: Any) -> None:
         ("channels", [], ValueError),
         ("turns", [(0, 1)], TypeError),
         ("turns", ["turn"], TypeError),
-        ("turns", [(0, 1, (0, 1), False)], TypeError),
-        ("turns", [(0, 2**70, None, False)], TypeError),
-        ("borders", [2, 1], ValueError),
-        ("borders", ["1"], ValueError),
+        ("turns", [(0, 0, 1, ())], TypeError),
+        ("turns", [(0, 0, 1, [], None)], TypeError),
+        ("turns", [(0, 0, 1, (), (0, 1))], TypeError),
+        ("turns", [(0, 0, 1, ((0, "1"),), None)], TypeError),
+        ("turns", [(0, 0, 2**70, (), None)], TypeError),
         ("kinds", (), TypeError),
         ("kind", dict, TypeError),
         ("otherwise", None, TypeError),
@@ -109,9 +110,7 @@ def test_arguments_that_do_not_fit_are_refused(name: str, value: Any, error: typ
     arguments: dict[str, Any] = {
         "spans": (Span(0, 1, 0, ()),),
         "channels": [Channel.SCAFFOLD],
-        "turns": [(0, 1, None, name == "otherwise")],
-        "borders": [0, 1],
-        "ends": {1: 0},
+        "turns": [(0, 0, 1, ((0, 1),) if name == "otherwise" else (), None)],
         "media": {},
         "kinds": tuple(Channel),
         "kind": LabelledSpan,

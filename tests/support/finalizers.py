@@ -134,12 +134,23 @@ def _index_spans() -> Call:
 
 def _label_spans() -> Call:
     channels: list[Any] = [object() for _ in range(20)]
-    turns: list[Any] = [(1, 5, None, False), None, (2, 9, tuple(_numbers(4)), False), None, (0, 30, None, True)]
-    borders, ends, media = _numbers(9), {at: int(f"{at % 3}") + 10**6 for at in range(30)}, {9: object()}
-    ends.update({2: 0, 3: 0, 4: 2, 5: 2})
-    kinds = ("scaffold", "content", "reasoning")
-    arguments = [_spans(), channels, turns, borders, ends, media, kinds, tuple, lambda *_: []]
-    return native.label_spans, arguments, [channels, turns, borders, ends, media]
+    ranges = ((int("3") + 10**6, 4), (5, 6))
+    turns: list[Any] = [(0, 1, 5, (), None), None, (2, 2, 9, (), tuple(_numbers(4))), None, (0, 0, 30, ranges, None)]
+    media, kinds = {9: object()}, ("scaffold", "content", "reasoning")
+    arguments = [_spans(), channels, turns, media, kinds, tuple, lambda *_: []]
+    return native.label_spans, arguments, [channels, turns, media]
+
+
+def _find_turns() -> Call:
+    spans, places = _spans(), [(at, at + 2, at + 1, 0, -1, -1, 0, -1) for at in range(5)]
+    headers: list[Any] = [(("".join(["a", "b"]), "", True), ("", "", True)) for _ in places]
+    marks = [(at, at + 1, "".join(["<", str(at)])) for at in range(22)]
+    rules = frozenset({"<4", "<9"}), frozenset({"<9"}), None, ("<", ">")
+    return (
+        native.find_turns,
+        ["ab<d" * 9, spans, places, headers, marks, rules, (tuple, tuple)],
+        [places, headers, marks],
+    )
 
 
 def _output() -> tuple[list[Any], Any]:
@@ -242,7 +253,16 @@ CALLS: dict[str, Callable[[], Call]] = {
     make.__name__.removeprefix("_"): make
     for make in (
         *(_join, _encode_bpe, _split_text, _split_text_wrongly, _join_pieces, _locate, _attribute, _index_spans),
-        *(_label_spans, _output_parts, _merge_parts, _written_fields, _may_lose, _wrap_contents, _wrap_list),
+        *(
+            _label_spans,
+            _find_turns,
+            _output_parts,
+            _merge_parts,
+            _written_fields,
+            _may_lose,
+            _wrap_contents,
+            _wrap_list,
+        ),
         *(_wrap_messages, _copy_json, _json_text, _same_json, _is_plain, _pack_ids, _find_invalid_id),
     )
 }

@@ -453,3 +453,18 @@ def test_a_scope_needs_a_scope_and_a_message() -> None:
         with pytest.raises(AttributeError):
             scopes.enter_message(outer, message, output)  # type: ignore[arg-type]
         assert not output
+
+
+def test_an_iteration_that_emits_nothing_enters_no_scope() -> None:
+    source = (
+        "{%- for m in messages %}[{{ m.role }}"
+        "{%- for k in range(9) %}{% if k == 3 %}{% set other = messages[0] %}<{{ other.content }}>{% endif %}"
+        "{%- endfor %}]{% endfor %}"
+    )
+    trace = ChatTemplate(source).run([USER, USER])
+    assert trace.text == "[user<U>][user<U>]"
+    assert [(span.message, trace.text[span.start : span.end]) for span in trace.spans if not span.path] == [
+        *((0, "["), (0, "<"), (0, ">]"), (1, "["), (0, "<"), (0, ">"), (1, "]"))
+    ]
+    # For each message: its own, that of the one iteration, and the way back. Then the end of the loop.
+    assert sum(isinstance(piece, scopes.Scope) for piece in trace.pieces) == 7

@@ -1,7 +1,7 @@
 from array import array
 from collections.abc import Callable, Container, Mapping
 from mmap import mmap
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 _Match = TypeVar("_Match", bound=tuple[int, int, str])
 _Run = TypeVar("_Run", bound=tuple[object, ...])
@@ -22,10 +22,21 @@ def attribute(
     run: type[_Run],
     /,
 ) -> tuple[tuple[_Run, ...], tuple[int, ...]] | list[int] | int: ...
+def size_entries(ends: memoryview[int] | array[int], /) -> bytes: ...
 def expand(runs: tuple[tuple[Any, ...], ...], column: int, /) -> list[Any]: ...
 def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[_Match], /) -> list[_Match]: ...
 def find_invalid_id(ids: list[Any], /) -> int: ...
 def find_ids(ids: array[int] | bytes, sequence: array[int] | bytes, start: int, /) -> int: ...
+def find_turns(
+    text: str,
+    spans: tuple[Any, ...],
+    places: list[Any],
+    headers: list[Any],
+    marks: list[Any],
+    rules: tuple[frozenset[str], frozenset[str], str | None, tuple[str | None, str | None]],
+    types: tuple[type[_Run], type[Any]],
+    /,
+) -> list[_Run | Literal[False] | None]: ...
 def fill(entries: bytearray, texts: bytes, ends: array[int], markers: bytes, /) -> None: ...
 def index_spans(
     spans: tuple[Any, ...],
@@ -40,8 +51,6 @@ def label_spans(
     spans: tuple[Any, ...],
     channels: list[Any],
     turns: list[Any],
-    borders: list[int],
-    ends: dict[int, int],
     media: dict[int, Any],
     kinds: tuple[Any, ...],
     kind: type[_Run],

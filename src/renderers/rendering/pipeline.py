@@ -25,6 +25,7 @@ from renderers.rendering.label import label
 from renderers.rendering.labelled_text import LabelledText
 from renderers.rendering.losses import LossFinder
 from renderers.rendering.prefill import keep_prefill
+from renderers.rendering.turns import are_disjoint
 from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.templating.template import resolve_verify
@@ -162,6 +163,7 @@ class RenderedText(LabelledText):
     def labels(self) -> tuple[LabelledSpan, ...]:
         """The spans of the text with their channels and sampled flags."""
         settings = self.pipeline.settings
+        vocab = settings.tokenizer.vocab
         return label(
             self.trace,
             self.run.messages,
@@ -169,6 +171,7 @@ class RenderedText(LabelledText):
             stop_tokens=settings.stop_texts,
             conventions=settings.conventions,
             inline_reasoning=settings.content_tokens != "text",
+            tokens=self.special_tokens if are_disjoint(vocab.control_texts, vocab.reserved_texts) else None,
         )
 
 

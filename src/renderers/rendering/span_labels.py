@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from renderers.core.channels import field_channel
+from renderers.core.lazy import lazy
 from renderers.core.native import native
 from renderers.core.spans import Channel, LabelledSpan, Path, Span, Trace
 
@@ -150,12 +151,10 @@ def _spans_of(
 
 Media = dict[int, re.Pattern[str] | None]
 """The placeholders of media, by message."""
-TurnPlaces = tuple[int, int, Region | None, bool]
-"""The start and the end of a turn, its reasoning, and whether it has prompted ranges."""
 
 
 def label_spans(
-    trace: Trace, channels: list[Channel], turns: Sequence[Turn | None], media: Media
+    trace: Trace, channels: list[Channel], turns: list[Turn | None], media: Media
 ) -> tuple[LabelledSpan, ...]:
     """Return the spans, split at the borders of sampled text, of reasoning in the content and of media placeholders.
 
@@ -163,18 +162,13 @@ def label_spans(
     """
     labeller = SpanLabeller(trace.text, turns, media)
     # Turns with prompted text and messages with media are rare.
-    places = [turn and (turn.start, turn.end, turn.reasoning, bool(turn.prompted)) for turn in turns]
-    return label_native(
-        trace.spans, channels, places, labeller.borders, labeller.ends, media, _CHANNELS, LabelledSpan, labeller.label
-    )
+    return label_native(trace.spans, channels, turns, media, _CHANNELS, LabelledSpan, labeller.label)
 
 
 def label_in_python(
     spans: tuple[Span, ...],
     channels: list[Channel],
-    _turns: list[TurnPlaces | None],
-    _borders: list[int],
-    _ends: dict[int, int],
+    _turns: list[Turn | None],
     _media: Media,
     _kinds: tuple[Channel, ...],
     _type: type[LabelledSpan],
@@ -195,11 +189,17 @@ class SpanLabeller:
 
     def __init__(self, text: str, turns: Sequence[Turn | None], media: Media) -> None:
         self._text, self._turns, self._media = text, turns, media
-        pairs = [pair for turn in turns if turn for pair in ((turn.start, turn.end), *turn.prompted)]
-        self.borders = sorted(set(itertools.chain.from_iterable(pairs)))
+
+    @lazy
+    def _borders(self) -> list[int]:
         """The borders of sampled text."""
-        self.ends = {turn.end: index for index, turn in enumerate(turns) if turn}
+        pairs = [pair for turn in self._turns if turn for pair in ((turn.start, turn.end), *turn.prompted)]
+        return sorted(set(itertools.chain.from_iterable(pairs)))
+
+    @lazy
+    def _ends(self) -> dict[int, int]:
         """The message of the turn that ends at a place."""
+        return {turn.end: index for index, turn in enumerate(self._turns) if turn}
 
     def label(self, span: Span, channel: Channel) -> list[LabelledSpan]:
         """Return the labels of the parts of a span."""
@@ -210,12 +210,12 @@ class SpanLabeller:
             message, sampled = owner, False
             if turn is not None and turn.start <= start < end <= turn.end:
                 sampled = not (turn.prompted and turn.prompts(start, end, path, own))
-            elif self.ends.get(end, owner) != owner:
-                stopped = self._turns[self.ends[end]]
+            elif self._ends.get(end, owner) != owner:
+                stopped = self._turns[self._ends[end]]
                 assert stopped is not None
                 if stopped.start <= start < end and not stopped.prompts(start, end, path, own):
                     # The stop token of the previous turn, which the template writes at the start of this message.
-                    message, sampled = self.ends[end], True
+                    message, sampled = self._ends[end], True
             content = sampled or (own in _CONTENT and (turn is None or start >= turn.end))
             labels.append(LabelledSpan(start, end, message, path, own, sampled, content))
         return labels
@@ -225,7 +225,7 @@ class SpanLabeller:
         first, last, owner, path = span
         region = turn.reasoning if turn is not None and channel is Channel.CONTENT else None
         placeholder = None if path else self._media.get(owner)
-        cuts = self.borders[bisect.bisect_right(self.borders, first) : bisect.bisect_left(self.borders, last)]
+        cuts = self._borders[bisect.bisect_right(self._borders, first) : bisect.bisect_left(self._borders, last)]
         places = [match.span() for match in placeholder.finditer(self._text, first, last)] if placeholder else []
         if region or places:
             inner = {*cuts, *(region or ()), *itertools.chain.from_iterable(places)}

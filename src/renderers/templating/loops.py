@@ -13,8 +13,9 @@ from renderers.templating import operators, sections
 from renderers.templating.expressions import STATIC_LOOP, field_of
 from renderers.templating.kinds import Kind, Loop, Names, Variable
 from renderers.templating.runtime import FIXED_NAMES
-from renderers.templating.statements import StatementCompiler
+from renderers.templating.statements import StatementCompiler, is_silent
 from renderers.templating.syntax import (
+    branches_of,
     find_in,
     iteration_steps,
     loop_uses,
@@ -74,7 +75,7 @@ class LoopCompiler(StatementCompiler):
         """Return True if a loop body emits nothing, and assigns no text to a variable that outlives an iteration."""
         for node in find_in(body, (nodes.Output, nodes.Call, nodes.Assign, nodes.Macro, nodes.FilterBlock)):
             if isinstance(node, nodes.Output):
-                quiet = all(_is_silent(part) for part in node.nodes)
+                quiet = all(is_silent(part) for part in node.nodes)
             elif isinstance(node, nodes.Call):
                 quiet = not isinstance(node.node, nodes.Name) or self._names.find(node.node.name) is None
             elif isinstance(node, nodes.Assign):
@@ -214,8 +215,12 @@ class LoopCompiler(StatementCompiler):
             first = plan.bound[0]
             if names.variables[first].kind is Kind.MESSAGE:
                 self._read_fields(names.variables[first], first, node.body)
-            self._write_entry(plan)
+            entry = self._entry_code(plan)
+            if entry is not None and not _is_choice(node.body):
+                self._line(entry)
+                entry = None
             with self._state(
+                _entry=entry,
                 _frames=self._frames + 1,
                 _is_quiet=plan.is_quiet,
                 _message_loop=plan.is_message,
@@ -230,27 +235,27 @@ class LoopCompiler(StatementCompiler):
         assigned = [variable for variable in variables if variable != item]
         self._places.append(LoopPlace(first_line, len(self._lines), (item, *assigned)))
 
-    def _write_entry(self, plan: _Plan) -> None:
-        """Write the code that enters the scope of an iteration."""
+    def _entry_code(self, plan: _Plan) -> str | None:
+        """Return the code that enters the scope of an iteration; None if it needs no scope."""
         node, item, outer = plan.node, plan.item, plan.outer
         if plan.is_quiet:
-            return
+            return None
         if plan.is_message:
-            self._line(f"cur = enter_message({outer}, {item}, {self._output})")
-            return
+            return f"cur = enter_message({outer}, {item}, {self._output})"
         assigns = any(
             isinstance(statement, nodes.Assign) and self._may_be_message(statement.node)
             for statement in own_statements(node.body)
         )
         enter = f"cur = enter_iteration({outer}, {item}, {self._output}, cur, {assigns})"
         if not self._in_message_loop or assigns:
-            self._line(enter)
-        elif not isinstance(node.target, nodes.Tuple):
+            return enter
+        if not isinstance(node.target, nodes.Tuple):
             # Only another message can open a scope within the iteration of a message.
-            self._line(f"if {item}.__class__ is D or cur is not {outer}: {enter}")
-        elif mentions_prompt(node.body):
+            return f"if {item}.__class__ is D or cur is not {outer}: {enter}"
+        if mentions_prompt(node.body):
             # `continue` may leave a branch for the generation prompt.
-            self._line(f"if cur is not {outer}: {enter}")
+            return f"if cur is not {outer}: {enter}"
+        return None
 
     def _write_selection(self, plan: _Plan) -> None:
         """Write a loop that selects the items of `{% for ... if ... %}`: all of them beforehand, or on demand."""
@@ -298,11 +303,13 @@ class LoopCompiler(StatementCompiler):
                 variable.fields[field] = python
 
 
-def _is_silent(node: nodes.Node) -> bool:
-    """Return True if an output node emits nothing: it is empty, or raises an exception."""
-    if isinstance(node, nodes.TemplateData):
-        return not node.data
-    return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "raise_exception"
+def _is_choice(body: list[nodes.Node]) -> bool:
+    """Return True if statements are one `if`, with tests that call nothing. Its branches then enter a scope."""
+    written = [node for node in body if not (isinstance(node, nodes.Output) and all(map(is_silent, node.nodes)))]
+    if len(written) != 1 or not isinstance(written[0], nodes.If):
+        return False
+    tests = [test for test, _, _ in branches_of(written[0]) if test is not None]
+    return next(find_in(tests, (nodes.Call, nodes.Filter)), None) is None
 
 
 def _reads_own_items(node: nodes.For) -> bool:

@@ -223,10 +223,8 @@ def pieces_before(pieces: Iterable[str], end: int) -> list[str]:
     return before
 
 
-def settle_spans(
-    text: str, pieces: list[str], root: Scope, *, messages: Sequence[DataDict], bos: str
-) -> tuple[Span, ...]:
-    """Return the spans of the output, a text and its pieces.
+def settle_spans(text: str, pieces: list[str], root: Scope, *, roles: Sequence[Any], bos: str) -> tuple[Span, ...]:
+    """Return the spans of the output, a text and its pieces. `roles` are those of the messages.
 
     Template text belongs to the first of these that exists: the message of its iteration, the only message with field
     text in an enclosing branch of an `if`, the previous message. Text before the first message belongs to it if that
@@ -241,7 +239,7 @@ def settle_spans(
     if first is not None:
         message = owners[first][0]
         opens = first == opening and _is_text(first, ends, owners, text)
-        role = messages[message].get("role")
+        role = roles[message]
         if isinstance(role, str) and role in _LEADING_ROLES and not opens:
             previous = message
     return tuple(_without_bos(merge_parts(ends, owners, previous, Span), len(bos)))

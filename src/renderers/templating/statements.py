@@ -52,6 +52,8 @@ class StatementCompiler(ExpressionCompiler):
         """True if the innermost loop is over messages."""
         self._in_message_loop = False
         """True if a loop around is over messages."""
+        self._entry: str | None = None
+        """The code that enters the scope of an iteration, if the branches of its only statement have to run it."""
 
     # ==================
     # Code
@@ -164,17 +166,32 @@ class StatementCompiler(ExpressionCompiler):
     def _write_If(self, node: nodes.If) -> None:
         branches = list(branches_of(node))
         scoped = not self._is_quiet and (not self._frames or any(is_prompt for _, _, is_prompt in branches))
-        outer = self._fresh("o")
+        outer, entry = self._fresh("o"), self._entry
+        self._entry = None
         if scoped:
+            if entry is not None:
+                self._line(entry)
+                entry = None
             self._line(f"{outer} = cur")
         for index, (test, body, is_prompt) in enumerate(branches):
             header = "else:" if test is None else f"{'elif' if index else 'if'} {self._code(test)}:"
             with self._indented(header), self._state(_branches=self._branches + scoped):
+                if entry is not None and not all(map(self._ignores_scope, body)):
+                    self._line(entry)
                 if scoped and (is_prompt or self._emits(body)):
                     self._line(f"cur = enter_branch({outer}, {self._output}, {is_prompt})")
                 self._block(body, soft=True)
         if scoped:
             self._line(f"if cur is not {outer}: cur = {outer}; {self._output}.append(cur)")
+
+    def _ignores_scope(self, node: nodes.Node) -> bool:
+        """Return True if a statement emits nothing, and gives nothing to the current scope."""
+        if isinstance(node, nodes.Output):
+            return all(map(is_silent, node.nodes)) and next(find_in([node], nodes.Call), None) is None
+        if isinstance(node, nodes.Assign):
+            has_call = next(find_in([node.node], (nodes.Call, nodes.Filter)), None) is not None
+            return not has_call and not self._needs_claim(node)
+        return isinstance(node, nodes.Break | nodes.Continue)
 
     def _emits(self, body: list[nodes.Node]) -> bool:
         """Return True if statements emit or assign a text."""
@@ -409,3 +426,10 @@ def _macro_uses(node: nodes.Macro | nodes.CallBlock) -> list[str]:
     parameters = {argument.name for argument in node.args}
     used = {name.name for name in find_in(node.body, nodes.Name)}
     return [name for name in ("caller", "varargs", "kwargs") if name in used - parameters]
+
+
+def is_silent(node: nodes.Node) -> bool:
+    """Return True if an output node emits nothing: it is empty, or raises an exception."""
+    if isinstance(node, nodes.TemplateData):
+        return not node.data
+    return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "raise_exception"

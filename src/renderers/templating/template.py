@@ -211,7 +211,9 @@ class ChatTemplate:
         text = "".join(pieces)
         bos = variables.get("bos_token")
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
-        compute_spans = functools.partial(settle_spans, text, pieces, root, messages=messages, bos=leading)
+        # The messages themselves would keep a copy of all fields alive.
+        roles = [message.get("role") for message in messages]
+        compute_spans = functools.partial(settle_spans, text, pieces, root, roles=roles, bos=leading)
         return TemplateRun(text, compute_spans, pieces)
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -107,8 +106,7 @@ class Vocab:
 
     def encode_pieces(self, texts: Sequence[str]) -> list[PackedIds]:
         """Encode texts without isolating tokens in them, each on its own, adding no special tokens."""
-        pieces = self._piece_cache.lookup(texts)
-        return list(map(pieces.__getitem__, texts))
+        return self._piece_cache.lookup(texts)
 
     @lazy
     def _piece_cache(self) -> PieceCache[PackedIds]:
@@ -121,7 +119,7 @@ class Vocab:
 
             return encode_with(engines.engine_for(texts), texts, otherwise)
 
-        return PieceCache(encode, size=sys.getsizeof)
+        return PieceCache(encode, size=bytes.__sizeof__)
 
     @lazy
     def engines(self) -> EngineChoice:
@@ -157,7 +155,7 @@ class Vocab:
 
     def places(self, text: str) -> TokenPlaces:
         """Return the places of the tokens of a text, adding no special tokens."""
-        return self._places_cache.lookup([text])[text]
+        return self._places_cache.lookup([text])[0]
 
     @lazy
     def _places_cache(self) -> PieceCache[TokenPlaces]:
@@ -197,7 +195,7 @@ class Vocab:
             return "▁" not in text
         if not self.facts.normalizes or (self.facts.composes and self.engines.keeps(text)):
             return True
-        return self._kept_texts.lookup([text])[text]
+        return self._kept_texts.lookup([text])[0]
 
     @lazy
     def _kept_texts(self) -> PieceCache[bool]:
@@ -207,7 +205,7 @@ class Vocab:
         def find(texts: list[str]) -> list[bool]:
             return [normalize(text) == text for text in texts]
 
-        return PieceCache(find, size=sys.getsizeof)
+        return PieceCache(find, size=int.__sizeof__)
 
     isolating_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.isolating_token_ids))
     stop_texts = lazy[frozenset[str]](lambda self: self._texts_of(self.stop_token_ids or ()))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers
 
-from renderers.tokenizer.encoding import token_sizes
 from renderers.tokenizer.encoding.byte_text import TokenTexts, text_of_pieces
-from renderers.tokenizer.encoding.token_sizes import TokenSizes, replaces_only_spaces
+from renderers.tokenizer.encoding.token_sizes import TokenSizes, entries_in_python, entries_of, replaces_only_spaces
 
 
 def test_spaces_of_gemma_are_one_byte() -> None:
@@ -42,14 +43,22 @@ def test_sizes_are_looked_up_once() -> None:
     assert sizes.table[:8] == array("I", [1, 2, 3, 0, 0, 6, 0, 8])
 
 
-def test_all_sizes_are_read_at_once_if_many_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_sizes, "_FEW", 2)
-    sizes = TokenSizes({0: "", 1: "a", 2: "bc", 3: "def", 9: "added"}, [0, 1, 3, 6])
-    assert sizes.learn([1, 9]) == {1: 2, 9: 6}
-    assert sizes.table == array("I", [0, 2, 0, 0, 0, 0, 0, 0, 0, 6])
-    assert sizes.learn([2]) == {2: 3}
-    assert sizes.table == array("I", [1, 2, 3, 4, 0, 0, 0, 0, 0, 6])
+def test_sizes_with_known_ends_are_read_at_once() -> None:
+    sizes = TokenSizes({9: "added"}, array("I", [0, 1, 3, 6]))
+    assert sizes.table == array("I", [1, 2, 3, 4])
     assert [sizes[number] for number in (0, 3, 9)] == [0, 3, 5]
+
+
+@given(st.lists(st.integers(0, 50) | st.just(2**31)).map(sorted))
+def test_c_computes_sizes_as_python_does(ends: list[int]) -> None:
+    assert entries_of(array("I", ends)) == entries_in_python(array("I", ends))
+
+
+@pytest.mark.parametrize("entries", [entries_of, entries_in_python])
+@pytest.mark.parametrize("ends", [[3, 2], [2**32 - 1]])
+def test_ends_that_are_no_ends_are_refused(ends: list[int], entries: Callable[[array[int]], bytes]) -> None:
+    with pytest.raises(OverflowError):
+        entries(array("I", ends))
 
 
 def test_a_size_is_right_if_another_thread_replaces_the_table() -> None:

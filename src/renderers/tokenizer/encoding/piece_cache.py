@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
 V = TypeVar("V")
 _CAPACITY = 2**24
@@ -57,9 +56,9 @@ class PieceCache(Generic[V]):
     A full generation replaces the older one, and a text that is used again moves to the new one. Threads share the
     cache without a lock: two that miss the same text both encode it, to the same ids.
 
-    >>> cache = PieceCache(lambda texts: map(len, texts), size=sys.getsizeof)
-    >>> cache.lookup(["bc", "bc"])
-    {'bc': 2}
+    >>> cache = PieceCache(lambda texts: map(len, texts), size=int.__sizeof__)
+    >>> cache.lookup(["bc", "d", "bc"])
+    [2, 1, 2]
     """
 
     def __init__(
@@ -73,32 +72,36 @@ class PieceCache(Generic[V]):
         self._old: dict[str, V] = {}
         self._size = 0
 
-    def lookup(self, texts: Iterable[str]) -> Mapping[str, V]:
-        """Return a mapping with the encoded forms of all texts. Those that are not cached are encoded in one call.
-
-        The mapping may be the cache itself. Do not modify it.
-        """
-        young, old = self._young, self._old
-        missing = dict.fromkeys([text for text in texts if text not in young])
+    def lookup(self, texts: Sequence[str]) -> list[V]:
+        """Return the encoded form of each text. Those that are not cached are encoded in one call."""
+        young = self._young
+        # No encoded form is None.
+        known = list(map(young.get, texts))
+        missing = dict.fromkeys([text for text, value in zip(texts, known, strict=True) if value is None])
         if not missing:
-            return young
-        new = [text for text in missing if text not in old]
-        entries = dict(zip(new, self._encode(new), strict=True))
-        if len(new) < len(missing):
-            entries.update({text: old[text] for text in missing if text in old})
-        size, large = self._size_of_entries(entries), {}
+            return cast("list[V]", known)
+        entries = self._entries_of(missing)
+        size = self._size_of_entries(entries)
+        kept = entries
         if size > self._capacity >> 3:
-            large = {text: value for text, value in entries.items() if self._is_large(text, value)}
-            entries = {text: value for text, value in entries.items() if text not in large}
-            size = self._size_of_entries(entries)
-        young.update(entries)
+            kept = {text: value for text, value in entries.items() if not self._is_large(text, value)}
+            size = self._size_of_entries(kept)
+        young.update(kept)
         self._size += size
         if self._size > self._capacity:
             self._young, self._old, self._size = {}, young, 0
-        return {**young, **large} if large else young
+        return [entries[text] if value is None else value for text, value in zip(texts, known, strict=True)]
+
+    def _entries_of(self, texts: Iterable[str]) -> dict[str, V]:
+        """Return the encoded forms of different texts, from the old generation or encoded now."""
+        old = self._old
+        new = [text for text in texts if text not in old]
+        entries = dict(zip(new, self._encode(new), strict=True)) if new else {}
+        entries.update({text: old[text] for text in texts if text not in entries})
+        return entries
 
     def _size_of_entries(self, entries: Mapping[str, V]) -> int:
-        return sum(map(sys.getsizeof, entries)) + sum(map(self._size_of, entries.values()))
+        return sum(map(str.__sizeof__, entries)) + sum(map(self._size_of, entries.values()))
 
     def _is_large(self, text: str, value: V) -> bool:
-        return sys.getsizeof(text) + self._size_of(value) > self._capacity >> 3
+        return str.__sizeof__(text) + self._size_of(value) > self._capacity >> 3

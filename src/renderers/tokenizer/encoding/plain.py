@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -52,7 +51,7 @@ class PlainEncoder:
         # A token that is not in the vocabulary of the model gets another id here.
         numbers = {self._backend.token_to_id(token.content): number for number, token in kept.items()}
         self._numbers = {here: number for here, number in numbers.items() if here != number}
-        self._cache = PieceCache[PackedIds](self._encode_batch, size=sys.getsizeof)
+        self._cache = PieceCache[PackedIds](self._encode_batch, size=bytes.__sizeof__)
         self._places = PieceCache[TokenPlaces](self._find_places, size=size_of_places)
         for (text, number), ids in zip(reserved.items(), self._encode_marked(list(reserved)), strict=True):
             if number in ids:
@@ -61,13 +60,12 @@ class PlainEncoder:
     def encode(self, texts: Sequence[str], *, first: bool) -> list[PackedIds]:
         """Encode texts that each follow a special token, except the first text if `first`."""
         marked = [text if first and not at else _ISOLATOR + text for at, text in enumerate(texts)]
-        pieces = self._cache.lookup(marked)
-        return [pieces[text] for text in marked]
+        return self._cache.lookup(marked)
 
     def places(self, text: str, *, first: bool) -> TokenPlaces:
         """Return the places of the tokens of a text that `encode` gives."""
         marked = text if first else _ISOLATOR + text
-        return self._places.lookup([marked])[marked]
+        return self._places.lookup([marked])[0]
 
     def _find_places(self, texts: list[str]) -> list[TokenPlaces]:
         return list(map(self._places_of, texts))

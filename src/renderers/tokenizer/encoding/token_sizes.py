@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from renderers.core.native import native
 from renderers.tokenizer.engines.huggingface import component_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_FEW = 4_096
-"""How many sizes are looked up one by one. In a process that needs more, all are read at once."""
 _SPACE = "▁"
 _SPACES_REPLACED = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
 _SPLIT_AT_SPACES = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
 
 
 class TokenSizes:
-    """The bytes of the text of each token by id, found when an id is first used.
+    """The bytes of the text of each token by id, known from the start, or found when an id is first used.
 
     >>> sizes = TokenSizes({7: "seven"})
     >>> sizes[7], list(sizes.table)
     (5, [0, 0, 0, 0, 0, 0, 0, 6])
     """
 
-    def __init__(self, texts: Mapping[int, str], ends: Sequence[int] | None = None) -> None:
+    def __init__(self, texts: Mapping[int, str], ends: memoryview[int] | array[int] | None = None) -> None:
         """Take the byte text of each token by id, and the ends of all texts in their order if these are known."""
         self._texts = texts
-        self._ends = ends
-        self._learned = 0
-        self.table = array("I")
-        """The size of each token plus 1 by id; 0 if it was not used yet."""
+        self.table = array("I", b"" if ends is None else entries_of(ends))
+        """The size of each token plus 1 by id; 0 if it is not known yet."""
 
     def __getitem__(self, number: int) -> int:
         table = self.table
@@ -52,14 +49,21 @@ class TokenSizes:
             self.table = table
         for number, size in sizes.items():
             table[number] = size
-        # Threads may lose a count, and may read all sizes twice.
-        self._learned += len(sizes)
-        ends = self._ends
-        if ends is not None and self._learned > _FEW:
-            rest = table[len(ends) :]
-            self.table = array("I", [end - start + 1 for start, end in itertools.pairwise((0, *ends))]) + rest
-            self._ends = None
         return sizes
+
+
+def entries_in_python(ends: memoryview[int] | array[int], /) -> bytes:
+    """Return the table of `TokenSizes` for texts with the given ends, both as unsigned integers of 32 bits.
+
+    >>> list(memoryview(entries_in_python(array("I", [2, 2, 7]))).cast("I"))
+    [3, 1, 6]
+    """
+    # Raises if they are not in order.
+    sizes = array("I", [end - start for start, end in itertools.pairwise((0, *ends))])
+    return array("I", [size + 1 for size in sizes]).tobytes()
+
+
+entries_of = entries_in_python if native is None else native.size_entries
 
 
 def replaces_only_spaces(backend: Tokenizer) -> bool:

@@ -1,0 +1,182 @@
+/* Find the channel of each span and the spans of each message.
+
+   `renderers.rendering.span_labels` does the same in Python. Inputs are not trusted: nothing outside of them is read,
+   whatever they hold. */
+
+#include "span.h"
+
+#include <stdlib.h>
+
+int read_span(PyObject *spans, Py_ssize_t at, Span *span)
+{
+    PyObject *tuple = PyTuple_GetItem(spans, at);
+    int is_span = PyTuple_Check(tuple) && PyTuple_Size(tuple) == 4;
+    Py_ssize_t *numbers[] = {&span->start, &span->end, &span->message};
+    for (int index = 0; is_span && index < 3; index++) {
+        PyObject *number = PyTuple_GetItem(tuple, index);
+        is_span = PyLong_CheckExact(number);
+        *numbers[index] = is_span ? PyLong_AsSsize_t(number) : 0;
+        is_span = is_span && !PyErr_Occurred();
+    }
+    span->path = is_span ? PyTuple_GetItem(tuple, 3) : NULL;
+    span->source = tuple;
+    if (is_span && PyTuple_Check(span->path) && span->start >= 0 && span->start <= span->end)
+        return 0;
+    PyErr_Clear();
+    PyErr_SetString(PyExc_TypeError, "a span must be a tuple of a start, an end, a message and a path");
+    return -1;
+}
+
+int read_numbers(PyObject *tuple, Py_ssize_t *numbers, Py_ssize_t count, const char *expected)
+{
+    int failed = !PyTuple_Check(tuple) || PyTuple_Size(tuple) < count;
+    for (Py_ssize_t at = 0; !failed && at < count; at++) {
+        PyObject *number = PyTuple_GetItem(tuple, at);
+        failed = !PyLong_CheckExact(number);
+        numbers[at] = failed ? 0 : PyLong_AsSsize_t(number);
+        failed = failed || PyErr_Occurred() != NULL;
+    }
+    if (failed) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_TypeError, expected);
+    }
+    return failed ? -1 : 0;
+}
+
+/* The fields of `MessageSpans`, and whether later spans of the message still count. */
+enum { OWN_START, OWN_END, NEXT_SPAN, PREVIOUS_BODY, FIRST_BODY, LAST_BODY, ROLE_END, CONTENT_START, FACTS };
+
+typedef struct {
+    Py_ssize_t facts[FACTS];
+    int is_known, is_open;
+} Message;
+
+/* The messages with spans that still count, the lowest last. */
+typedef struct {
+    Message *messages;
+    Py_ssize_t *open;
+    Py_ssize_t count;
+} Messages;
+
+static void close_before(Messages *all, Py_ssize_t message)
+{
+    while (all->count && all->open[all->count - 1] < message)
+        all->messages[all->open[--all->count]].is_open = 0;
+}
+
+static void begin(Messages *all, const Span *span, Py_ssize_t body)
+{
+    Message *message = &all->messages[span->message];
+    message->is_known = message->is_open = 1;
+    for (int fact = 0; fact < FACTS; fact++)
+        message->facts[fact] = -1;
+    message->facts[OWN_START] = span->start;
+    message->facts[PREVIOUS_BODY] = body;
+    message->facts[ROLE_END] = 0;
+    all->open[all->count++] = span->message;
+}
+
+static void add_own(Message *message, const Span *span, Py_ssize_t at, int is_body, int is_role)
+{
+    Py_ssize_t *facts = message->facts;
+    facts[OWN_END] = span->end;
+    facts[NEXT_SPAN] = at + 1;
+    if (is_body) {
+        facts[LAST_BODY] = span->end;
+        if (facts[FIRST_BODY] < 0 && span->start < span->end)
+            facts[FIRST_BODY] = span->start;
+    } else if (facts[FIRST_BODY] < 0 && is_role)
+        facts[ROLE_END] = span->end;
+}
+
+/* Return 1 if a path is that of a role, 0 if not, -1 on failure. */
+static int is_role_path(PyObject *path, PyObject *role)
+{
+    return PyTuple_Size(path) == 1 ? PyObject_RichCompareBool(PyTuple_GetItem(path, 0), role, Py_EQ) : 0;
+}
+
+/* Read all spans. Append their channels, and fill in the facts about messages. Return -1 on failure. */
+static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, PyObject *kinds, PyObject *role,
+                     PyObject *channels, Messages *all)
+{
+    PyObject *scaffold = PyTuple_GetItem(kinds, 0), *content = PyTuple_GetItem(kinds, 1);
+    Py_ssize_t count = PyList_Size(results), body = 0;
+    for (Py_ssize_t at = 0; at < PyTuple_Size(spans); at++) {
+        Span span;
+        if (read_span(spans, at, &span) < 0)
+            return -1;
+        if (span.message < -1 || span.message >= count) {
+            PyErr_SetString(PyExc_IndexError, "a span belongs to no message");
+            return -1;
+        }
+        PyObject *channel = scaffold;
+        if (PyTuple_Size(span.path)) {
+            PyObject *is_result = span.message < 0 ? Py_None : PyList_GetItem(results, span.message);
+            channel = is_result ? PyObject_CallFunctionObjArgs(channel_of, span.path, is_result, NULL) : NULL;
+        } else
+            Py_INCREF(channel);
+        int failed = channel == NULL || PyList_Append(channels, channel) < 0;
+        Py_XDECREF(channel);
+        int is_body = channel != scaffold, is_role = failed || is_body ? 0 : is_role_path(span.path, role);
+        if (failed || is_role < 0)
+            return -1;
+        if (span.message >= 0) {
+            Message *message = &all->messages[span.message];
+            close_before(all, span.message);
+            if (!message->is_known)
+                begin(all, &span, body);
+            if (message->is_open)
+                add_own(message, &span, at, is_body, is_role);
+            if (channel == content && span.start < span.end && message->facts[CONTENT_START] < 0)
+                message->facts[CONTENT_START] = span.start;
+        }
+        if (is_body)
+            body = span.end;
+    }
+    return 0;
+}
+
+/* Return the facts about each message as tuples, None for a message without spans. */
+static PyObject *facts_of(const Message *messages, Py_ssize_t count, PyTypeObject *type)
+{
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t at = 0; list != NULL && at < count; at++) {
+        PyObject *facts = messages[at].is_known ? new_tuple(type, FACTS) : Py_NewRef(Py_None);
+        int failed = facts == NULL;
+        for (int fact = 0; !failed && messages[at].is_known && fact < FACTS; fact++)
+            failed = set_item(facts, fact, PyLong_FromSsize_t(messages[at].facts[fact]));
+        if (facts != NULL && messages[at].is_known)
+            facts = finish_leaf(facts, failed);
+        if (facts == NULL || PyList_SetItem(list, at, facts) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *native_index_spans(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *spans, *results, *channel_of, *kinds, *role, *type, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!OO!UO!:index_spans", &PyTuple_Type, &spans, &PyList_Type, &results, &channel_of,
+                          &PyTuple_Type, &kinds, &role, &PyType_Type, &type))
+        return NULL;
+    if (PyTuple_Size(kinds) < 2 || !PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
+        PyErr_SetString(PyExc_TypeError, "index_spans takes two channels and a class of tuples");
+        return NULL;
+    }
+    /* A caller's function could change the list. */
+    PyObject *flags = copy_of_list(results), *channels = PyList_New(0), *facts = NULL;
+    Py_ssize_t count = flags == NULL ? 0 : PyList_Size(flags);
+    Messages all = {calloc((size_t)count + 1, sizeof(Message)), calloc((size_t)count + 1, sizeof(Py_ssize_t)), 0};
+    if (all.messages == NULL || all.open == NULL)
+        PyErr_NoMemory();
+    else if (flags != NULL && channels != NULL && index_all(spans, flags, channel_of, kinds, role, channels, &all) == 0)
+        facts = facts_of(all.messages, count, (PyTypeObject *)type);
+    if (facts != NULL)
+        result = PyTuple_Pack(2, channels, facts);
+    free(all.messages);
+    free(all.open);
+    Py_XDECREF(flags);
+    Py_XDECREF(channels);
+    Py_XDECREF(facts);
+    return result;
+}
