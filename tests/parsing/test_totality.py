@@ -19,11 +19,12 @@ from renderers.parsing import scanner
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import apply_variants
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.core.test_token_ids import NO_INTS
 from tests.stress_parsing import problem_of
 from tests.support.completions import (
     HUB,
+    Chunks,
     Reader,
     assert_accounted,
     grammar_of,
@@ -316,7 +317,18 @@ def test_the_number_of_steps_is_linear_in_repetitions(key: str, vocabulary: str)
     for word in words:
         for before in ("", "<think>", opened):
             few, many = (reader.encode(before) + reader.encode(word) * count for count in (20, 320))
-            assert _steps(reader, many) < 20 * _steps(reader, few), (before, word)
+            assert _steps(reader, [many]) < 20 * _steps(reader, [few]), (before, word)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [key for key, form in TOOL_FORMATS.items() if form.layout in (TurnLayout.MESSAGES, TurnLayout.SEGMENTS)],
+)
+def test_a_stream_of_markers_in_place_of_a_header_takes_linear_steps(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    for marker in markers_within(grammar_of(key)):
+        few, many = (list(one_by_one(reader.encode(marker) * count)) for count in (40, 640))
+        assert _steps(reader, many) < 20 * _steps(reader, few), marker
 
 
 @pytest.mark.parametrize("key", [key for key, tool_format in TOOL_FORMATS.items() if tool_format.json_arguments])
@@ -367,7 +379,7 @@ def _count_searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return searched
 
 
-def _steps(reader: Reader, ids: list[int]) -> int:
+def _steps(reader: Reader, chunks: Chunks) -> int:
     """Return the number of function calls and of lines that parsing takes. A loop without calls has lines."""
     steps = 0
 
@@ -376,11 +388,11 @@ def _steps(reader: Reader, ids: list[int]) -> int:
         steps += 1
         return count
 
-    read(reader, [ids])
+    read(reader, chunks)
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        read(reader, [ids])
+        read(reader, chunks)
     finally:
         sys.settrace(before)
     return steps

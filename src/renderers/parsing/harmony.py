@@ -77,6 +77,7 @@ class HarmonyScanner(MessageScanner):
             match = None
         byte_text = buffer.byte_text
         if match is None and len(byte_text) < limit and not final:
+            self.await_header(markers.header_end)
             return False
         end = match[0] if match else complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
         if self._begin_open_message(end, is_closed=match is not None and match[1] == markers.message):

@@ -59,6 +59,7 @@ class SegmentScanner(MessageScanner):
         match = buffer.find(markers.all)
         if match is None or match[0] + len(match[1]) > limit:
             if len(byte_text) < limit and not final:
+                self.await_header(markers.all)
                 return False
             end = complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
             return self._begin_without_marker(end)
