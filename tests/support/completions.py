@@ -469,9 +469,9 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
     )
 
 
-def read(reader: Reader, chunks: Chunks) -> Reading:
-    """Parse a completion in chunks, and close the parser with the last one."""
-    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
+def read(reader: Reader, chunks: Chunks, *, follows_calls: bool = True) -> Reading:
+    """Parse a completion in chunks, and close the parser with the last one. `follows_calls` is that of the parser."""
+    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES, follows_calls=follows_calls)
     *earlier, last = chunks or [[]]
     events = [event for chunk in earlier for event in parser.feed(list(chunk))]
     response = parser.close(list(last))

@@ -228,12 +228,7 @@ class MarkerScanner(Scanner):
         if marker == closer:
             if not has_ended:
                 calls.end(position + len(marker))
-            if calls.section:
-                self._begin_section()
-            elif self.closing is compiled.call_ends.get(compiled.unmarked):
-                self.begin(self._after_unmarked_call, compiled.fields.after_unmarked_call)
-            else:
-                self.begin_later_content(compiled.fields.after_calls)
+            self._begin_after_call()
         elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
             # The marker belongs to the section: it ends it, or begins another call.
@@ -246,6 +241,15 @@ class MarkerScanner(Scanner):
             calls.end(position)
             self.begin_later_content(compiled.fields.after_calls)
         return True
+
+    def _begin_after_call(self) -> None:
+        """Begin the text after a call that its marker closed."""
+        if self.calls.section:
+            self._begin_section()
+        elif self.compiled.unmarked and self.closing is self.compiled.call_ends[self.compiled.unmarked]:
+            self.begin(self._after_unmarked_call, self.compiled.fields.after_unmarked_call)
+        else:
+            self.begin_later_content(self.compiled.fields.after_calls)
 
     def find_string_end(self, start: int, final: bool) -> int | None:
         """Return the end of the JSON string that a marker of calls before `start` is in, if the marker is text of it.
@@ -342,7 +346,8 @@ class MarkerScanner(Scanner):
         """Begin the text after calls or after a marker. The whitespace between it and earlier content is kept."""
         if self.emitter.has_content and field.make_event is ContentDelta:
             field = _new(Field, (self._make_later_content, *field[1:]))
-        self.begin(self._in_content, field)
+        self.current = self._in_content
+        self.emitter.enter_field(field)
 
     def _make_later_content(self, text: str, start: int, end: int) -> ParseEvent:
         emitter = self.emitter
@@ -378,12 +383,18 @@ class MarkerScanner(Scanner):
         self.begin_content(self.compiled.fields.in_response)
 
     def _begin_section(self) -> None:
-        self.begin(self._in_section, TEXT_IN_SECTION._replace(captured=self.calls.section_text))
+        make_event, region, lead, left, ends, _, plain = TEXT_IN_SECTION
+        captured = self.calls.section_text
+        self.begin(self._in_section, _new(Field, (make_event, region, lead, left, ends, captured, plain)))
 
     def begin_call(self, position: int, marker: str) -> None:
         """Begin a call, or several, after the marker that opens them."""
         self.open_call(marker)
-        self.calls.begin(position, position + len(marker))
+        end = position + len(marker)
+        if self.calls.read_whole(position, end, self.closing):
+            self._begin_after_call()
+            return
+        self.calls.begin(position, end)
         self.current = self.in_call
 
     def open_call(self, marker: str) -> None:
