@@ -15,15 +15,17 @@ import pytest
 from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
 from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
-from renderers.parsing import scanner
+from renderers.parsing import base_scanner
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import apply_variants
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.core.test_token_ids import NO_INTS
 from tests.stress_parsing import problem_of
+from tests.support.call_formats import Call, format_calls
 from tests.support.completions import (
     HUB,
+    MESSAGE_ENDS,
     Chunks,
     Reader,
     assert_accounted,
@@ -340,8 +342,10 @@ def test_strings_with_markers_are_searched_in_linear_work(
     reader, tool_format = reader_of_bytes(grammar_of(key), marks=marks), TOOL_FORMATS[key]
     searched = _count_searched(monkeypatch)
     opened = "".join(pair[0] for pair in (tool_format.section, tool_format.call) if pair)
-    closer = (tool_format.call[1] or tool_format.call[0]) if tool_format.call else "<|end|>"
+    closer = (tool_format.call[1] or tool_format.call[0]) if tool_format.call else MESSAGE_ENDS.get(key, "<|end|>")
     start = opened + '{"name": "a", "arguments": {"x": "'
+    if key in MESSAGE_ENDS:
+        start, _, _ = format_calls(key, [Call("a", {"x": "here"})]).partition("here")
     words = [
         *(
             closer + run
@@ -362,7 +366,7 @@ def test_strings_with_markers_are_searched_in_linear_work(
 def _count_searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list to which the number of characters of each search and of each joined text is appended."""
     searched: list[int] = []
-    rest_of_string, resume = scanner._REST_OF_STRING, InputBuffer.resume
+    rest_of_string, resume = base_scanner._REST_OF_STRING, InputBuffer.resume
 
     class Counting:
         def match(self, text: str, start: int, limit: int) -> re.Match[str] | None:
@@ -374,7 +378,7 @@ def _count_searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         searched.append(sum(len(pieces.byte_text) for pieces in buffer.deferred))
         resume(buffer)
 
-    monkeypatch.setattr(scanner, "_REST_OF_STRING", Counting())
+    monkeypatch.setattr(base_scanner, "_REST_OF_STRING", Counting())
     monkeypatch.setattr(InputBuffer, "resume", count_resumed)
     return searched
 

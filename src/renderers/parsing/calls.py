@@ -254,7 +254,8 @@ class CallReader:
         """True if the call so far ends within a JSON string, in formats with JSON arguments."""
         if not self._has_strings:
             return False
-        self._string = self._string or OpenString(self._captured)
+        # The first piece is the text before the call's own.
+        self._string = self._string or OpenString(self._captured, first=1)
         return self._string.examine()
 
     def is_json(self, rest: str) -> bool:

@@ -50,6 +50,18 @@ class MessageScanner(Scanner):
         self.emitter.emit_markers()
         buffer.defer(markers, limit=buffer.position + LONGEST_HEADER - len(buffer.byte_text))
 
+    def read_string_with(self, marker: str, end: int, final: bool) -> bool | None:
+        """Read on to the end of the JSON string that a marker before `end` is text of. Return True.
+
+        False if the marker is not text of a string, None if more text decides.
+        """
+        if marker in self.stops or not self.calls.is_in_string:
+            return False
+        string_end = self.find_string_end(end, final)
+        if string_end:
+            self.read_string_to(string_end)
+        return None if string_end is None else bool(string_end)
+
     def begin_body(self, region: Region) -> None:
         """Begin a body. The separator comes before its first text if an earlier message has such text."""
         make_event = _EVENTS[region]

@@ -131,6 +131,9 @@ class SegmentScanner(MessageScanner):
             return False
         end = position + len(marker)
         emitter.emit_text_to(position, closed=NO_EDGES)
+        in_string = in_call and self.read_string_with(marker, end, final)
+        if in_string is not False:
+            return bool(in_string)
         if in_call:
             stopped = marker in self.stops
             closed = stopped or marker in markers.ends
