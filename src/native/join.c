@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define BLOCK 16 /* the ids of which the entries are loaded together */
+
 /* The joined text so far, with room for the texts of all other entries except long ones. */
 typedef struct {
     char *bytes;
@@ -61,22 +63,36 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
     return (const unsigned char *)entries + number * ENTRY;
 }
 
+/* Find the entries of some ids from `at` on, and begin to load them: those of a text are all over the table, and waiting
+   for each in turn would take most of the time. Return -1 if an id is not there any more. */
+static int find_entries(PyObject *ids, Py_ssize_t at, Py_ssize_t count, const Py_buffer *table,
+                        const unsigned char **entries)
+{
+    const Py_ssize_t size = table->len / ENTRY;
+    for (Py_ssize_t number = 0; number < count; number++) {
+        PyObject *id = PyList_GetItem(ids, at + number);
+        if (id == NULL)
+            return -1;
+        entries[number] = entry_of(id, table->buf, size);
+        PREFETCH(entries[number]);
+    }
+    return 0;
+}
+
 /* Append the texts of all ids. Ids without a text are appended to `missing`. Return -1 after an error. */
 static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries, const Py_buffer *texts,
                       uint64_t first, Text *joined, char *starts, PyObject *marks, PyObject *missing)
 {
     /* A copy, because the compiler must assume that a pointer to characters can point to `joined`. */
     Text text = *joined;
-    const char *table = entries->buf;
-    const Py_ssize_t size = entries->len / ENTRY;
+    const unsigned char *block[BLOCK];
     int done = 1;
     for (Py_ssize_t at = 0; at < count && done >= 0; at++) {
-        PyObject *id = PyList_GetItem(ids, at);
-        if (id == NULL) {
+        if (at % BLOCK == 0 && find_entries(ids, at, count - at < BLOCK ? count - at : BLOCK, entries, block) < 0) {
             done = -1;
             break;
         }
-        const unsigned char *entry = entry_of(id, table, size);
+        const unsigned char *entry = block[at % BLOCK];
         uint64_t start = first + text.length;
         memcpy(starts + (size_t)at * sizeof(start), &start, sizeof(start));
         done = 0;
@@ -95,7 +111,7 @@ static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries,
             text = grown;
         }
         if (done == 0) {
-            id = PyList_GetItem(ids, at);
+            PyObject *id = PyList_GetItem(ids, at);
             done = id == NULL ? -1 : PyList_Append(missing, id);
         }
     }

@@ -87,4 +87,11 @@ static inline PyObject *finish_leaf(PyObject *tuple, int failed)
     return tuple;
 }
 
+/* Begin to load an address, which need not be valid. */
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
 #endif

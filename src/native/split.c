@@ -34,12 +34,6 @@ static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t s
     return transitions[place] & ACCEPT ? end : last;
 }
 
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address)
-#else
-#define PREFETCH(address) ((void)(address))
-#endif
-
 /* Append the ids of all pending words. */
 static int encode_pending(Encoder *encoder)
 {

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from renderers import create_renderer, load_tokenizer
+from renderers.core.completions import ToolCallDelta
 from renderers.parsing.compiled import compile_grammar
 from renderers.parsing.tool_formats import TOOL_FORMATS
 from tests.support.call_formats import Call, format_calls
@@ -50,6 +51,15 @@ def described(reading: Reading) -> str:
     return repr((response, [call.text for call in response.tool_calls], followed_calls(reading.events)))
 
 
+def unfollowed(reading: Reading) -> str:
+    """Return a description of all events, without the progress of calls."""
+    events = [
+        event._replace(name=None, arguments="") if isinstance(event, ToolCallDelta) else event
+        for event in reading.events
+    ]
+    return repr((reading.response, [call.text for call in reading.response.tool_calls], events))
+
+
 def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | None = None, seed: int = 0) -> None:
     """Fail if chunks change the result. Results are compared by their repr, since NaN is not equal to itself.
 
@@ -58,6 +68,7 @@ def assert_same_in_any_chunks(reader: Reader, ids: list[int], *, splits: int | N
     whole = read(reader, [ids])
     assert_accounted(whole, len(ids))
     expected = described(whole)
+    assert unfollowed(read(reader, [ids], follows_calls=False)) == unfollowed(whole)
     chance = random.Random(seed)
     every = range(len(ids) + 1)
     places = every if splits is None else sorted(chance.sample(every, min(splits, len(every))))

@@ -215,3 +215,22 @@ def test_long_whitespace_in_place_of_a_header_takes_linear_time(gpt_oss: ChatRen
     text = "<|channel|>analysis<|message|>Hm<|end|>Hi<|end|>" + (" " * 1000 + "x<|end|>") * 200
     ids = gpt_oss.tokenizer.encode(text, add_special_tokens=False)
     assert gpt_oss.parse_response(ids).content == "Hi"
+
+
+def test_a_marker_within_a_json_string_is_text_of_the_arguments(gpt_oss: ChatRenderer) -> None:
+    written = '{"code": "<|start|>assistant<|channel|>final<|message|>\\"Hi<|end|>", "n": 1}'
+    text = f"<|channel|>commentary to=functions.run <|constrain|>json<|message|>{written}<|call|>"
+    ids = gpt_oss.tokenizer.encode(text, add_special_tokens=False)
+    parsed = gpt_oss.parse_response(ids)
+    assert [(call.name, call.arguments, call.status) for call in parsed.tool_calls] == [
+        ("run", {"code": '<|start|>assistant<|channel|>final<|message|>"Hi<|end|>', "n": 1}, "ok")
+    ]
+    assert (parsed.content, parsed.skipped) == ("", ())
+
+
+def test_a_marker_within_an_open_quote_ends_a_call_with_code(gpt_oss: ChatRenderer) -> None:
+    text = '<|channel|>analysis to=python<|message|>print("a<|end|><|start|>assistant<|channel|>final<|message|>"b", c'
+    ids = gpt_oss.tokenizer.encode(text, add_special_tokens=False)
+    parsed = gpt_oss.parse_response(ids)
+    assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("python", 'print("a')]
+    assert parsed.content == '"b", c'

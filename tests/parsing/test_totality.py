@@ -15,15 +15,18 @@ import pytest
 from renderers import EMBEDDED, ChatRenderer, ParsedResponse, create_renderer, load_tokenizer
 from renderers.core.completion_variants import CompletionVariants
 from renderers.core.completions import ToolCallDelta, ToolCallEnd
-from renderers.parsing import scanner
+from renderers.parsing import base_scanner
 from renderers.parsing.buffer import InputBuffer
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import apply_variants
-from renderers.parsing.tool_formats import TOOL_FORMATS
+from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.core.test_token_ids import NO_INTS
 from tests.stress_parsing import problem_of
+from tests.support.call_formats import Call, format_calls
 from tests.support.completions import (
     HUB,
+    MESSAGE_ENDS,
+    Chunks,
     Reader,
     assert_accounted,
     grammar_of,
@@ -316,7 +319,18 @@ def test_the_number_of_steps_is_linear_in_repetitions(key: str, vocabulary: str)
     for word in words:
         for before in ("", "<think>", opened):
             few, many = (reader.encode(before) + reader.encode(word) * count for count in (20, 320))
-            assert _steps(reader, many) < 20 * _steps(reader, few), (before, word)
+            assert _steps(reader, [many]) < 20 * _steps(reader, [few]), (before, word)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [key for key, form in TOOL_FORMATS.items() if form.layout in (TurnLayout.MESSAGES, TurnLayout.SEGMENTS)],
+)
+def test_a_stream_of_markers_in_place_of_a_header_takes_linear_steps(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    for marker in markers_within(grammar_of(key)):
+        few, many = (list(one_by_one(reader.encode(marker) * count)) for count in (40, 640))
+        assert _steps(reader, many) < 20 * _steps(reader, few), marker
 
 
 @pytest.mark.parametrize("key", [key for key, tool_format in TOOL_FORMATS.items() if tool_format.json_arguments])
@@ -328,8 +342,10 @@ def test_strings_with_markers_are_searched_in_linear_work(
     reader, tool_format = reader_of_bytes(grammar_of(key), marks=marks), TOOL_FORMATS[key]
     searched = _count_searched(monkeypatch)
     opened = "".join(pair[0] for pair in (tool_format.section, tool_format.call) if pair)
-    closer = (tool_format.call[1] or tool_format.call[0]) if tool_format.call else "<|end|>"
+    closer = (tool_format.call[1] or tool_format.call[0]) if tool_format.call else MESSAGE_ENDS.get(key, "<|end|>")
     start = opened + '{"name": "a", "arguments": {"x": "'
+    if key in MESSAGE_ENDS:
+        start, _, _ = format_calls(key, [Call("a", {"x": "here"})]).partition("here")
     words = [
         *(
             closer + run
@@ -350,7 +366,7 @@ def test_strings_with_markers_are_searched_in_linear_work(
 def _count_searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list to which the number of characters of each search and of each joined text is appended."""
     searched: list[int] = []
-    rest_of_string, resume = scanner._REST_OF_STRING, InputBuffer.resume
+    rest_of_string, resume = base_scanner._REST_OF_STRING, InputBuffer.resume
 
     class Counting:
         def match(self, text: str, start: int, limit: int) -> re.Match[str] | None:
@@ -362,12 +378,12 @@ def _count_searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         searched.append(sum(len(pieces.byte_text) for pieces in buffer.deferred))
         resume(buffer)
 
-    monkeypatch.setattr(scanner, "_REST_OF_STRING", Counting())
+    monkeypatch.setattr(base_scanner, "_REST_OF_STRING", Counting())
     monkeypatch.setattr(InputBuffer, "resume", count_resumed)
     return searched
 
 
-def _steps(reader: Reader, ids: list[int]) -> int:
+def _steps(reader: Reader, chunks: Chunks) -> int:
     """Return the number of function calls and of lines that parsing takes. A loop without calls has lines."""
     steps = 0
 
@@ -376,11 +392,11 @@ def _steps(reader: Reader, ids: list[int]) -> int:
         steps += 1
         return count
 
-    read(reader, [ids])
+    read(reader, chunks)
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        read(reader, [ids])
+        read(reader, chunks)
     finally:
         sys.settrace(before)
     return steps

@@ -291,6 +291,9 @@ OWN: dict[str, tuple[str, ...]] = {
 }
 """More completions for single tool-call formats."""
 
+MESSAGE_ENDS = {"harmony": "<|end|>", "inkling": "<|end_message|>", "solar": "<|tool_call:end|>"}
+"""The marker that ends a message, in the formats of several messages with JSON arguments."""
+
 
 def turn(key: str, reasoning: str, content: str, calls: str) -> str:
     """Return the text of a turn in a tool-call format."""
@@ -341,7 +344,7 @@ def completions(key: str) -> list[str]:
 def _with_markers_in_strings(key: str) -> list[str]:
     """Return calls with markers of the format in a string, and one with an open string before it."""
     tool_format = TOOL_FORMATS[key]
-    marker = (tool_format.call or ("", ""))[1] or (tool_format.call or ("",))[0]
+    marker = (tool_format.call or ("", ""))[1] or (tool_format.call or ("",))[0] or MESSAGE_ENDS.get(key, "")
     whole = format_calls(key, [Call("search", {"query": f'{marker}é "{marker}', "x": marker})])
     return [whole, whole.replace('"', "", 1) + whole]
 
@@ -469,9 +472,9 @@ def reader_of(renderer: ChatRenderer, *, tools: Sequence[Any] | None = None) -> 
     )
 
 
-def read(reader: Reader, chunks: Chunks) -> Reading:
-    """Parse a completion in chunks, and close the parser with the last one."""
-    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES)
+def read(reader: Reader, chunks: Chunks, *, follows_calls: bool = True) -> Reading:
+    """Parse a completion in chunks, and close the parser with the last one. `follows_calls` is that of the parser."""
+    parser = ResponseParser(reader.compiled, reader.tools, prefill=NO_PIECES, follows_calls=follows_calls)
     *earlier, last = chunks or [[]]
     events = [event for chunk in earlier for event in parser.feed(list(chunk))]
     response = parser.close(list(last))

@@ -7,11 +7,14 @@ that have a meaning in it, so markers within another field are text.
 from __future__ import annotations
 
 import abc
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from renderers.core.completions import CompletionState, ParseEvent, ReasoningState, StopToken
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.call_progress import STRING_TEXT, StringEnd
 from renderers.parsing.calls import CallReader
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field, skipped_because
@@ -22,6 +25,8 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
+_REST_OF_STRING = lazy_pattern(rf'({STRING_TEXT}")[ \t\n\r]*+([,:}}\]])?', re.DOTALL)
+"""The rest of a JSON string, and the punctuation after it."""
 _TEXT_AFTER_STOP = Field(skipped_because("after the stop token"))
 
 State = Callable[[bool], bool]
@@ -110,6 +115,31 @@ class Scanner(abc.ABC):
         """Emit the text before an id that is not a token, and skip the id."""
         self.emitter.emit_text_to(position, closed=None, flush=True)
         self.emitter.emit_skipped(position + 1, "", "not a token of the vocabulary")
+
+    def find_string_end(self, start: int, final: bool) -> int | None:
+        """Return the end of the JSON string that a marker of calls before `start` is in, if the marker is text of it.
+
+        It is 0 if the marker ends the call: no quote follows in the turn, or one without a comma, a colon or a closing
+        bracket after it. None if more text decides.
+        """
+        buffer, stops = self.buffer, self.compiled.stop_markers
+        stop = buffer.find(stops, start)
+        limit = stop[0] if stop else len(buffer.byte_text)
+        string = _REST_OF_STRING.match(buffer.byte_text, start, limit)
+        if string is not None and string[2]:
+            return string.end(1)
+        if final or stop is not None or (string is not None and string.end() < limit):
+            return 0
+        string_end = StringEnd(stops)
+        string_end.has_arrived(buffer.byte_text[start:])
+        buffer.defer_until(string_end.has_arrived)
+        return None
+
+    def read_string_to(self, end: int) -> None:
+        """Read text of a call up to the end of a string with markers in it."""
+        while (unknown := self.buffer.byte_text.find(UNKNOWN, self.buffer.position, end)) >= 0:
+            self.skip_unknown_token(unknown)
+        self.emitter.emit_text_to(end, closed=None, flush=True)
 
     def stop_at(self, marker: str, position: int, edges: Edges = NO_EDGES) -> None:
         """Read a stop token, which ends the field and the turn."""

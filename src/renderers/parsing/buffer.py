@@ -52,18 +52,19 @@ class MarkerSet(NamedTuple):
 
 
 class AwaitedMarkers:
-    """Know whether one of some markers has arrived in a text that arrives in pieces."""
+    """Know whether one of some markers has arrived in a text that arrives in pieces, or a number of characters."""
 
-    __slots__ = ("_markers", "_overlap")
+    __slots__ = ("_limit", "_markers", "_overlap")
 
-    def __init__(self, markers: MarkerSet, overlap: str) -> None:
+    def __init__(self, markers: MarkerSet, overlap: str, limit: int) -> None:
         """`overlap` is the end of the text so far, if it is the beginning of a marker."""
-        self._markers, self._overlap = markers, overlap
+        self._markers, self._overlap, self._limit = markers, overlap, limit
 
     def have_arrived(self, piece: str) -> bool:
         text = self._overlap + piece
         self._overlap = text[len(text) - self._markers.partial_suffix_length(text, 0) :]
-        return self._markers.occurs_in(text)
+        self._limit -= len(piece)
+        return self._limit <= 0 or self._markers.occurs_in(text)
 
 
 class InputBuffer:
@@ -107,11 +108,11 @@ class InputBuffer:
             return True
         return False
 
-    def defer(self, awaited: MarkerSet) -> None:
-        """Defer all tokens until one of some markers arrives."""
+    def defer(self, awaited: MarkerSet, *, limit: int = sys.maxsize) -> None:
+        """Defer all tokens until one of some markers arrives, or `limit` more characters."""
         text = self.byte_text
         overlap = text[len(text) - awaited.partial_suffix_length(text, self.position) :]
-        self.defer_until(AwaitedMarkers(awaited, overlap).have_arrived)
+        self.defer_until(AwaitedMarkers(awaited, overlap, limit).have_arrived)
 
     def defer_until(self, has_arrived: Callable[[str], bool]) -> None:
         """Defer all tokens until a function of the text of each further chunk returns True."""
@@ -172,7 +173,13 @@ class InputBuffer:
         if self._marks:
             first = self._token_occurrences.get(tokens, -1)
             if first < start:
-                first = self._find_token(tokens, start)
+                marks, offset, first = self._marks, self._offset, _NOWHERE
+                for index in range(bisect_left(marks, start + offset), len(marks)):
+                    position = marks[index] - offset
+                    if byte_text[position] in tokens:
+                        first = position
+                        break
+                self._token_occurrences[tokens] = first
             if first < _NOWHERE:
                 first_marker = byte_text[first]
         if texts:
@@ -187,18 +194,6 @@ class InputBuffer:
                 if position < first or (position == first and len(first_marker) == 1):
                     first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None
-
-    def _find_token(self, tokens: frozenset[str], start: int) -> int:
-        """Find a token of a set that occurs after those that were found before."""
-        byte_text, marks, offset = self.byte_text, self._marks, self._offset
-        for index in range(bisect_left(marks, start + offset), len(marks)):
-            position = marks[index] - offset
-            if byte_text[position] in tokens:
-                break
-        else:
-            position = _NOWHERE
-        self._token_occurrences[tokens] = position
-        return position
 
     def has_marker(self, start: int, end: int) -> bool:
         """Return True if a marker character is between two positions."""

@@ -125,9 +125,9 @@ class OpenString:
 
     __slots__ = ("_captured", "_escape", "_examined", "_is_open")
 
-    def __init__(self, captured: list[tuple[str, str]]) -> None:
-        """`captured` are the pieces of the call."""
-        self._captured, self._examined, self._escape, self._is_open = captured, 0, "", False
+    def __init__(self, captured: list[tuple[str, str]], *, first: int = 0) -> None:
+        """`captured` are the pieces of the call. `first` is the first of these to examine."""
+        self._captured, self._examined, self._escape, self._is_open = captured, first, "", False
 
     def examine(self) -> bool:
         """Return True if the call ends within a string.

@@ -15,7 +15,7 @@ from renderers.core.completions import (
     ToolCallParseStatus,
 )
 from renderers.core.lazy import lazy_pattern
-from renderers.parsing.buffer import InputBuffer
+from renderers.parsing.buffer import InputBuffer, MarkerSet
 from renderers.parsing.call_progress import CallProgress, OpenString, OpenValue
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
@@ -117,8 +117,7 @@ class CallReader:
         self._string = None
         if compiled.value:
             self._value = OpenValue(self._captured, (compiled.value, compiled.value_end))
-        opening = self._section_opening + tool_format.padding if self.section else emitter.trimmed
-        self._opening = opening + before + buffer.byte_text[start:end]
+        self._opening = self._opening_to(start, end, before)
         if self.follows:
             mark, decode = compiled.marker_text.mark, compiled.marker_text.decode
             self._progress = CallProgress(self._captured, tool_format, mark=mark, decode=decode)
@@ -127,6 +126,14 @@ class CallReader:
         plain = None if compiled.has_json_list else compiled.plain_in_calls
         emitter.enter_field(_new(Field, (self._make_delta, _CALL, "", "", (), self._captured, plain)))
 
+    def _opening_to(self, start: int, end: int, before: str = "") -> str:
+        """Return the byte text up to the end of the marker that opens a call. The arguments are those of `begin`."""
+        opening = self._emitter.trimmed
+        if self.section:
+            tool_format = self._compiled.tool_format
+            opening = self._section_opening + (tool_format.padding if tool_format else "")
+        return opening + before + self._buffer.byte_text[start:end]
+
     def end_unless_in_string(self, end: int) -> bool:
         """Parse and emit the call that ends at a position, unless it ends within a JSON string. Return False then."""
         if self._string is not None and self._string.examine():
@@ -134,32 +141,86 @@ class CallReader:
         return self.end(end, in_string=False)
 
     def end(
-        self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0, in_string: bool = True
+        self,
+        end: int,
+        *,
+        broken: ToolCallParseStatus | None = None,
+        span_end: int = 0,
+        in_string: bool = True,
+        call: ParsedToolCall | None = None,
     ) -> bool:
         """Parse and emit the call that ends at a position, after its closing marker if it has one. Return True.
 
         `broken` overrides the status of a call that does not end properly, except that a complete JSON object needs no
         closing marker, and neither do complete elements before another call or the end of a section. `span_end` is the
         end of a marker that belongs to the call but is emitted as an event of its own. With `in_string=False`, a broken
-        call that ends within a JSON string is not emitted, and False is returned.
+        call that ends within a JSON string is not emitted, and False is returned. `call` is the call if it was parsed
+        already, without the rules for names.
         """
-        tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
-        assert tool_format is not None
-        byte_text, raw = self._captured_texts()
-        payload = _new(Payload, (byte_text, marker_text.mark, marker_text.decode, self.schemas))
-        call = self._read(payload)
+        payload, raw = self._captured_texts()
+        call = self._read(payload) if call is None else self._named(call)
         if not in_string and call.status is not _OK and self.is_in_string:
             return False
+        self._end_with(call, payload, raw, end, broken, span_end)
+        return True
+
+    def read_whole(self, start: int, end: int, closing: tuple[str, MarkerSet]) -> bool:
+        """Read a call of which all is in the buffer, as `begin` and `end` do in more steps. Return True.
+
+        Its marker is from `start` to `end`. False if nothing was read, because another marker than the one that closes
+        the call is next, or the closing marker can be text of a value or a string.
+        """
+        buffer, emitter, compiled = self._buffer, self._emitter, self._compiled
+        closer, markers = closing
+        match = None if self.follows or start < buffer.completion_start else buffer.find(markers, end)
+        if match is None or match[1] != closer or closer in markers.beginnings:
+            return False
+        text_end, byte_text = match[0], buffer.byte_text[end : match[0]]
+        if compiled.value and byte_text.rfind(compiled.value) > byte_text.rfind(compiled.value_end):
+            return False
+        marker_text = compiled.marker_text
+        raw = byte_text if byte_text.isascii() else marker_text.decode(byte_text)
+        payload = _new(Payload, (byte_text, marker_text.mark, marker_text.decode, self.schemas, raw))
+        call = self._read(payload)
+        is_ok = call.status is _OK
+        if not is_ok and self._has_strings and '"' in byte_text and OpenString([(byte_text, raw)]).examine():
+            return False
+        self._first_token = buffer.token_at(start)
+        if not is_ok:
+            self._opening = self._opening_to(start, end)
+        emitter.read_markers_to(end)
+        if byte_text:
+            emitter.events.append(_new(ToolCallDelta, (len(self.calls), raw, *emitter.advance_to(text_end), None, "")))
+        emitter.trimmed = ""
+        if is_ok:
+            call.raw = raw
+            self._emit(call, self._first_token, text_end + len(closer))
+        else:
+            self._end_with(call, payload, raw, text_end + len(closer))
+        return True
+
+    def _end_with(
+        self,
+        call: ParsedToolCall,
+        payload: Payload,
+        raw: str,
+        end: int,
+        broken: ToolCallParseStatus | None = None,
+        span_end: int = 0,
+    ) -> None:
+        """Emit a call that was parsed, or all calls of its payload. The arguments are those of `end`."""
+        tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
+        assert tool_format is not None
         if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
             several = self._read_several(payload)
             for call in several:
                 self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
             if several:
-                return True
+                return
         if broken is not None and call.status is _OK:
             # In place of elements a model can write an object.
             is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
-            complete = is_json and _ends_object(byte_text)
+            complete = is_json and _ends_object(payload.byte_text)
             if complete or (not tool_format.json_arguments and broken is not _UNCLOSED and call.arguments):
                 # Nothing can be missing but the closing marker.
                 broken = None
@@ -172,14 +233,16 @@ class CallReader:
                 closing += tool_format.padding + self._section_closing
             call.text = marker_text.decode(self._opening) + raw + marker_text.decode(closing)
         self._emit(call, self._first_token, end, span_end)
-        return True
 
-    def _captured_texts(self) -> tuple[str, str]:
-        """Return all text of the call, as byte text and decoded."""
-        captured = self._captured
+    def _captured_texts(self) -> tuple[Payload, str]:
+        """Return all text of the call, as a payload and decoded."""
+        captured, marker_text = self._captured, self._compiled.marker_text
         if len(captured) == 2 and not captured[0][0]:
-            return captured[1]
-        return "".join([part for part, _ in captured]), "".join([text for _, text in captured])
+            byte_text, raw = captured[1]
+            return _new(Payload, (byte_text, marker_text.mark, marker_text.decode, self.schemas, raw)), raw
+        byte_text = "".join([part for part, _ in captured])
+        payload = Payload(byte_text, marker_text.mark, marker_text.decode, self.schemas)
+        return payload, "".join([text for _, text in captured])
 
     @property
     def is_in_value(self) -> bool:
@@ -191,7 +254,8 @@ class CallReader:
         """True if the call so far ends within a JSON string, in formats with JSON arguments."""
         if not self._has_strings:
             return False
-        self._string = self._string or OpenString(self._captured)
+        # The first piece is the text before the call's own.
+        self._string = self._string or OpenString(self._captured, first=1)
         return self._string.examine()
 
     def is_json(self, rest: str) -> bool:
@@ -205,9 +269,14 @@ class CallReader:
     def _read(self, payload: Payload) -> ParsedToolCall:
         tool_format = self._compiled.tool_format
         assert tool_format is not None
-        call = tool_format.read(payload)
-        if not call.name or call.name in self.schemas:
+        return self._named(tool_format.read(payload))
+
+    def _named(self, call: ParsedToolCall) -> ParsedToolCall:
+        """Return a call with the name of the tool that its name refers to, and the status that follows from it."""
+        if not call.name or call.name in self.schemas.functions:
             return call
+        tool_format = self._compiled.tool_format
+        assert tool_format is not None
         written, call.name = call.name, self.schemas.resolve(call.name)
         if call.name != written:
             recovered(call, RecoveryKind.NAME_PREFIX)
@@ -226,7 +295,7 @@ class CallReader:
             return []
         calls, byte_text, position = [], payload.byte_text, 0
         for start, end in several.spans:
-            call = self._read(payload._replace(byte_text=byte_text[start:end]))
+            call = self._read(payload.with_byte_text(byte_text[start:end]))
             call.raw = payload.decode(byte_text[start:end])
             if call.status is not _OK or byte_text[position:start].strip(_BESIDE_CALLS):
                 return []

@@ -15,7 +15,7 @@ from renderers.parsing.emitter import Field, complete_characters_end, skipped_be
 from renderers.parsing.grammar import NO_EDGES, Edges
 from renderers.parsing.message_scanner import HEADER, LONGEST_HEADER, MessageScanner
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.tool_formats.harmony import CHANNEL, CONSTRAIN, START, recipient_of
+from renderers.parsing.tool_formats.harmony import CHANNEL, CONSTRAIN, START, is_code, recipient_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
@@ -63,6 +63,9 @@ _markers = functools.lru_cache(maxsize=64)(_Markers)
 class HarmonyScanner(MessageScanner):
     """Scan a turn of several messages. Messages for the same field are joined by a line break."""
 
+    _in_code = False
+    """True if the body of the last call is code."""
+
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
         self._markers = _markers(compiled.inner, self.stops)
@@ -77,6 +80,7 @@ class HarmonyScanner(MessageScanner):
             match = None
         byte_text = buffer.byte_text
         if match is None and len(byte_text) < limit and not final:
+            self.await_header(markers.header_end)
             return False
         end = match[0] if match else complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
         if self._begin_open_message(end, is_closed=match is not None and match[1] == markers.message):
@@ -155,6 +159,9 @@ class HarmonyScanner(MessageScanner):
             return True
         emitter.emit_text_to(position, closed=NO_EDGES)
         end = position + len(marker)
+        in_string = in_call and not self._in_code and self.read_string_with(marker, end, final)
+        if in_string is not False:
+            return bool(in_string)
         if in_call and stops:
             # The stop token has an event of its own. The call's span includes it if it also closes the call.
             self._note_other_end(marker)
@@ -232,6 +239,7 @@ class HarmonyScanner(MessageScanner):
             self.begin(self.in_body, _TO_ITSELF)
         elif recipient is not None and recipient != "user":
             self.calls.recoveries += recoveries
+            self._in_code = is_code(recipient, self.calls.schemas)
             self.calls.begin(start, end, prefix=header + self._markers.message)
             self.current = self.in_body
             return

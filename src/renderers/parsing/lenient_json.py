@@ -65,6 +65,11 @@ def read_json(text: str) -> Any:
     return value
 
 
+def begins_value(text: str) -> bool:
+    """Return True if a text begins with a character that a JSON value can begin with, after whitespace."""
+    return text.lstrip(_SPACE)[:1] in _FIRST_CHARACTERS
+
+
 def is_shallow(text: str) -> bool:
     """Return True if no value in a text can be nested too deep, because it has few brackets."""
     if len(text) <= MAX_JSON_DEPTH or (text.isascii() and _is_simple(text, MAX_JSON_DEPTH)):

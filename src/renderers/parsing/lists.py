@@ -353,7 +353,8 @@ class ListScanner(MarkerScanner):
     def _find_within(self, position: int, end: int) -> tuple[FoundCalls, int]:
         """Find the calls of tools of the prompt from a position on. Return them, and the position after all of them."""
         text = self.buffer.byte_text[position:end].replace(UNKNOWN, " ")
-        spans, next_start, after = list[tuple[int, int]](), text.index("{"), 0
+        spans: list[tuple[int, int]] = []
+        next_start, after = text.index("{"), 0
         opening = text[:next_start]
         while next_start >= 0:
             try:
@@ -392,11 +393,14 @@ class ListScanner(MarkerScanner):
             before = buffer.byte_text[buffer.position : start + first].replace(UNKNOWN, "")
             self._skip_to(start + first)
             self._begin_list_call(start + first, before=before if number == 1 else "", beside=before)
+            # An id that is not a token was whitespace in the text in which the calls were found.
+            call = listed.calls[number - 1] if number <= len(listed.calls) else None
             while (unknown := buffer.byte_text.find(UNKNOWN, buffer.position, start + last)) >= 0:
                 self.skip_unknown_token(unknown)
+                call = None
             self.emitter.emit_text_to(start + last, closed=NO_EDGES)
             broken = listed.broken and number == len(listed.spans)
-            calls.end(start + last, broken=cut_off if broken else None)
+            calls.end(start + last, broken=cut_off if broken else None, call=call)
         if not listed.broken or cut_off is None:
             self._skip_to(end)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, Region
 from renderers.parsing.base_scanner import Scanner
+from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, MakeEvent
 from renderers.parsing.pieces import NO_PIECES, Pieces
@@ -39,6 +40,27 @@ class MessageScanner(Scanner):
     @abc.abstractmethod
     def in_body(self, final: bool) -> bool:
         """Read the body of a message."""
+
+    def await_header(self, markers: MarkerSet) -> None:
+        """Defer all tokens until a marker after a header arrives, or more text than a header has.
+
+        Searching the header again with each token would take quadratic time.
+        """
+        buffer = self.buffer
+        self.emitter.emit_markers()
+        buffer.defer(markers, limit=buffer.position + LONGEST_HEADER - len(buffer.byte_text))
+
+    def read_string_with(self, marker: str, end: int, final: bool) -> bool | None:
+        """Read on to the end of the JSON string that a marker before `end` is text of. Return True.
+
+        False if the marker is not text of a string, None if more text decides.
+        """
+        if marker in self.stops or not self.calls.is_in_string:
+            return False
+        string_end = self.find_string_end(end, final)
+        if string_end:
+            self.read_string_to(string_end)
+        return None if string_end is None else bool(string_end)
 
     def begin_body(self, region: Region) -> None:
         """Begin a body. The separator comes before its first text if an earlier message has such text."""

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, RecoveryKind, ToolCallParseStatus
-from renderers.core.lazy import lazy_pattern
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.buffer import MarkerSet
-from renderers.parsing.call_progress import STRING_TEXT, StringEnd
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, Edges
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.tool_formats.base import Payload
 from renderers.parsing.tool_formats.tags import TAG_TEXT
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
-_REST_OF_STRING = lazy_pattern(rf'({STRING_TEXT}")[ \t\n\r]*+([,:}}\]])?', re.DOTALL)
-"""The rest of a JSON string, and the punctuation after it."""
 
 
 class MarkerScanner(Scanner):
@@ -228,12 +222,7 @@ class MarkerScanner(Scanner):
         if marker == closer:
             if not has_ended:
                 calls.end(position + len(marker))
-            if calls.section:
-                self._begin_section()
-            elif self.closing is compiled.call_ends.get(compiled.unmarked):
-                self.begin(self._after_unmarked_call, compiled.fields.after_unmarked_call)
-            else:
-                self.begin_later_content(compiled.fields.after_calls)
+            self._begin_after_call()
         elif marker in compiled.section_ends or (closer and marker in compiled.call_ends):
             calls.end(position, broken=ToolCallParseStatus.MALFORMED_STRUCTURE)
             # The marker belongs to the section: it ends it, or begins another call.
@@ -247,30 +236,14 @@ class MarkerScanner(Scanner):
             self.begin_later_content(compiled.fields.after_calls)
         return True
 
-    def find_string_end(self, start: int, final: bool) -> int | None:
-        """Return the end of the JSON string that a marker of calls before `start` is in, if the marker is text of it.
-
-        It is 0 if the marker ends the call: no quote follows in the turn, or one without a comma, a colon or a closing
-        bracket after it. None if more text decides.
-        """
-        buffer, stops = self.buffer, self.compiled.stop_markers
-        stop = buffer.find(stops, start)
-        limit = stop[0] if stop else len(buffer.byte_text)
-        string = _REST_OF_STRING.match(buffer.byte_text, start, limit)
-        if string is not None and string[2]:
-            return string.end(1)
-        if final or stop is not None or (string is not None and string.end() < limit):
-            return 0
-        string_end = StringEnd(stops)
-        string_end.has_arrived(buffer.byte_text[start:])
-        buffer.defer_until(string_end.has_arrived)
-        return None
-
-    def read_string_to(self, end: int) -> None:
-        """Read text of a call up to the end of a string with markers in it."""
-        while (unknown := self.buffer.byte_text.find(UNKNOWN, self.buffer.position, end)) >= 0:
-            self.skip_unknown_token(unknown)
-        self.emitter.emit_text_to(end, closed=None, flush=True)
+    def _begin_after_call(self) -> None:
+        """Begin the text after a call that its marker closed."""
+        if self.calls.section:
+            self._begin_section()
+        elif self.compiled.unmarked and self.closing is self.compiled.call_ends[self.compiled.unmarked]:
+            self.begin(self._after_unmarked_call, self.compiled.fields.after_unmarked_call)
+        else:
+            self.begin_later_content(self.compiled.fields.after_calls)
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
         """Begin a call without markers, if its first tag names a tool of the prompt. Otherwise the tag is content."""
@@ -342,7 +315,8 @@ class MarkerScanner(Scanner):
         """Begin the text after calls or after a marker. The whitespace between it and earlier content is kept."""
         if self.emitter.has_content and field.make_event is ContentDelta:
             field = _new(Field, (self._make_later_content, *field[1:]))
-        self.begin(self._in_content, field)
+        self.current = self._in_content
+        self.emitter.enter_field(field)
 
     def _make_later_content(self, text: str, start: int, end: int) -> ParseEvent:
         emitter = self.emitter
@@ -378,12 +352,18 @@ class MarkerScanner(Scanner):
         self.begin_content(self.compiled.fields.in_response)
 
     def _begin_section(self) -> None:
-        self.begin(self._in_section, TEXT_IN_SECTION._replace(captured=self.calls.section_text))
+        make_event, region, lead, left, ends, _, plain = TEXT_IN_SECTION
+        captured = self.calls.section_text
+        self.begin(self._in_section, _new(Field, (make_event, region, lead, left, ends, captured, plain)))
 
     def begin_call(self, position: int, marker: str) -> None:
         """Begin a call, or several, after the marker that opens them."""
         self.open_call(marker)
-        self.calls.begin(position, position + len(marker))
+        end = position + len(marker)
+        if self.calls.read_whole(position, end, self.closing):
+            self._begin_after_call()
+            return
+        self.calls.begin(position, end)
         self.current = self.in_call
 
     def open_call(self, marker: str) -> None:

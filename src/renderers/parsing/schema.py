@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from renderers.core.lazy import lazy_pattern
+from renderers.core.lazy import lazy, lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
 from renderers.parsing.lenient_json import read_json
 
@@ -126,37 +126,34 @@ class ToolSchemas:
 
     def __init__(self, tools: Sequence[Any] | None) -> None:
         self._tools = tools
-        self._parsed: dict[str, Mapping[str, Any]] | None = None
         self._members: dict[str, _Members] = {}
 
     @property
     def names(self) -> Set[str] | None:
         """The names of the tools. None if there is no list of tools."""
-        return None if self._tools is None else self._functions.keys()
+        return None if self._tools is None else self.functions.keys()
 
     def __contains__(self, name: object) -> bool:
         """Return True if there is a tool of that name."""
-        return name in self._functions
+        return name in self.functions
 
-    @property
-    def _functions(self) -> dict[str, Mapping[str, Any]]:
+    @lazy
+    def functions(self) -> dict[str, Mapping[str, Any]]:
         """The function of each tool, with its parameters, by the tool's name."""
-        functions = self._parsed
-        if functions is None:
-            functions = self._parsed = {}
-            for tool in _sequence(self._tools):
-                function = tool.get("function") if type(tool) is dict else None
-                if not function or type(function) is not dict:
-                    outer = _mapping(tool)
-                    function = _mapping(outer.get("function")) or outer
-                name = function.get("name")
-                if isinstance(name, str) and name not in functions:
-                    functions[name] = function
+        functions: dict[str, Mapping[str, Any]] = {}
+        for tool in _sequence(self._tools):
+            function = tool.get("function") if type(tool) is dict else None
+            if not function or type(function) is not dict:
+                outer = _mapping(tool)
+                function = _mapping(outer.get("function")) or outer
+            name = function.get("name")
+            if isinstance(name, str) and name not in functions:
+                functions[name] = function
         return functions
 
     def _root(self, tool: str) -> Mapping[str, Any] | None:
         """Return the schema of the parameters of a tool. None if the tool is unknown."""
-        functions = self._functions
+        functions = self.functions
         function = functions.get(tool) or functions.get(self.resolve(tool))
         return None if function is None else _mapping(function.get("parameters"))
 
@@ -172,7 +169,7 @@ class ToolSchemas:
         >>> ToolSchemas([{"name": "look"}]).resolve("functions.look:0")
         'look'
         """
-        functions = self._functions
+        functions = self.functions
         if not functions or name in functions:
             return name
         match = _WRITTEN_NAME.fullmatch(name)

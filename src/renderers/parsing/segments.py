@@ -59,6 +59,7 @@ class SegmentScanner(MessageScanner):
         match = buffer.find(markers.all)
         if match is None or match[0] + len(match[1]) > limit:
             if len(byte_text) < limit and not final:
+                self.await_header(markers.all)
                 return False
             end = complete_characters_end(byte_text, buffer.position, min(limit, len(byte_text)))
             return self._begin_without_marker(end)
@@ -130,6 +131,9 @@ class SegmentScanner(MessageScanner):
             return False
         end = position + len(marker)
         emitter.emit_text_to(position, closed=NO_EDGES)
+        in_string = in_call and self.read_string_with(marker, end, final)
+        if in_string is not False:
+            return bool(in_string)
         if in_call:
             stopped = marker in self.stops
             closed = stopped or marker in markers.ends

@@ -56,7 +56,7 @@ def _read(payload: Payload) -> ParsedToolCall:
     if _TAGS.function not in body:
         recipient = _RECIPIENT.search(payload.decode(payload.byte_text[:start]))
         return failed_call(MALFORMED, recipient[1].partition(_MESSAGE)[0] if recipient else None)
-    call = _read_element(payload._replace(byte_text=body))
+    call = _read_element(payload.with_byte_text(body))
     namespace, _, function = (call.name or "").partition(".")
     # Models repeat the name of a tool without a namespace as its namespace.
     doubled = namespace == function in payload.schemas and call.name not in payload.schemas

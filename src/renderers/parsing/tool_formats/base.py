@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
 from renderers.core.lazy import lazy_pattern
-from renderers.parsing.lenient_json import JsonError, member_text, read_json, read_json_prefix
+from renderers.parsing.lenient_json import JsonError, begins_value, member_text, read_json, read_json_prefix
 from renderers.parsing.schema import Schema, ToolSchemas, read_value
 
 OK, INVALID = ToolCallParseStatus.OK, ToolCallParseStatus.INVALID_JSON
@@ -39,6 +39,12 @@ class Payload(NamedTuple):
     mark: Callable[[str], str]
     decode: Callable[[str], str]
     schemas: ToolSchemas
+    decoded: str | None = None
+    """The decoded byte text, if it is known."""
+
+    def with_byte_text(self, byte_text: str) -> Payload:
+        """Return a payload with another byte text."""
+        return _new(Payload, (byte_text, self.mark, self.decode, self.schemas, None))
 
     def partition(self, marker: str) -> tuple[str, str] | None:
         """Return the text before and after the first occurrence of a marker. None if there is none."""
@@ -51,7 +57,7 @@ class Payload(NamedTuple):
         return (self.decode(before) if matched else None), len(before) + len(matched)
 
     def text(self) -> str:
-        return self.decode(self.byte_text)
+        return self.decode(self.byte_text) if self.decoded is None else self.decoded
 
     def text_from(self, start: int) -> str:
         return self.decode(self.byte_text[start:])
@@ -83,6 +89,8 @@ class FoundCalls(NamedTuple):
     broken: bool = False
     recoveries: tuple[RecoveryKind, ...] = ()
     """The differences of all these calls from the format."""
+    calls: Sequence[ParsedToolCall] = ()
+    """The first ones of these calls as `ToolFormat.read` parses them, if finding them has parsed them already."""
 
 
 class TurnLayout(enum.StrEnum):
@@ -202,9 +210,10 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
     """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
 
     >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, ToolSchemas(None)))
-    FoundCalls(spans=[(1, 14), (16, 28)], broken=True, recoveries=())
+    FoundCalls(spans=[(1, 14), (16, 28)], broken=True, recoveries=(), calls=())
     """
-    byte_text, spans, position = payload.byte_text, list[tuple[int, int]](), 0
+    spans: list[tuple[int, int]] = []
+    byte_text, position = payload.byte_text, 0
     while (start := byte_text.find("{", position)) >= 0:
         try:
             _, position = read_json_prefix(byte_text, start)
@@ -254,7 +263,9 @@ def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "
 def read_json_call(payload: Payload) -> ParsedToolCall:
     """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
     written = payload.text()
-    text = without_fences(written)
+    text = without_fences(written) if "```" in written else written
+    if "{" not in text and not begins_value(text):
+        return failed_call(INVALID)
     try:
         call = call_of(read_json(text), text)
     except JsonError:

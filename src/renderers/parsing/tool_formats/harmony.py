@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.core.lazy import lazy_pattern
+from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import (
     OK,
     CallHead,
@@ -38,11 +39,16 @@ def recipient_of(header: str) -> str | None:
     return recipient[1].removeprefix(_FUNCTIONS) if recipient else None
 
 
+def is_code(recipient: str, known: ToolSchemas) -> bool:
+    """Return True if the body of a call is code: its recipient is the built-in tool, and not one of the prompt."""
+    return recipient == _PYTHON and recipient not in known
+
+
 def _read(payload: Payload) -> ParsedToolCall:
     """Parse a call: its header, and its body."""
     header, body = payload.partition(MESSAGE) or (payload.text(), "")
     name, known = recipient_of(header), payload.schemas
-    if name == _PYTHON and name not in known:
+    if name is not None and is_code(name, known):
         return named_call(name, body, OK)
     call = named_call(name, *read_arguments(body))
     is_built_in = name is not None and name.startswith(_BROWSER) and name not in known

@@ -71,7 +71,7 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     byte_text, position = payload.byte_text, 0
     for marker in (payload.mark(marker) for pair in _MARKERS for marker in pair if marker):
         byte_text = byte_text.replace(marker, " " * len(marker))
-    listed = list_calls_in(payload._replace(byte_text=byte_text))
+    listed = list_calls_in(payload.with_byte_text(byte_text))
     for start, end in listed.spans if listed else ():
         text = payload.decode(byte_text[start:end])
         call = read_json_call(Payload(text, payload.mark, str, payload.schemas))

@@ -55,7 +55,9 @@ def find_calls(payload: Payload) -> FoundCalls | None:
     An object with a name is a call if it has parameters, or if its name is the name of a tool. A broken
     object is a call if it begins with the name of a tool, and it is the last call then.
     """
-    byte_text, spans = payload.byte_text, list[tuple[int, int]]()
+    spans: list[tuple[int, int]] = []
+    calls: list[ParsedToolCall] = []
+    byte_text = payload.byte_text
     tag = payload.mark(PYTHON_TAG)
     separator = _BEFORE.match(byte_text)
     tagged = separator is not None and byte_text.startswith(tag, separator.end())
@@ -63,7 +65,7 @@ def find_calls(payload: Payload) -> FoundCalls | None:
         separator = _BEFORE.match(byte_text, separator.end() + len(tag))
         if separator and _PYTHON_CALL.match(byte_text, separator.end()):
             return _find_python_calls(payload, separator.end())
-    shallow = is_shallow(byte_text)
+    shallow, is_text = is_shallow(byte_text), byte_text.isascii()
     while separator:
         start = separator.end()
         try:
@@ -74,11 +76,13 @@ def find_calls(payload: Payload) -> FoundCalls | None:
         if not has_arguments and _parse(payload.decode(byte_text[start:end])).name not in payload.schemas:
             return None
         spans.append((start, end))
+        if is_text and value is not None:
+            calls.append(call_of(value, byte_text[start:end], arguments=_ARGUMENTS))
         if value is None or _END.match(byte_text, end):
             recoveries = ((RecoveryKind.OTHER_SYNTAX,) if tagged else ()) + (
                 (RecoveryKind.SEVERAL_CALLS,) if len(spans) > 1 else ()
             )
-            return FoundCalls(spans, value is None, recoveries)
+            return FoundCalls(spans, value is None, recoveries, calls)
         separator = _BETWEEN.match(byte_text, end)
     return None
 
@@ -88,7 +92,8 @@ def _find_python_calls(payload: Payload, start: int) -> FoundCalls | None:
 
     A broken call counts if it names a tool. It is the last call then.
     """
-    byte_text, spans, broken = payload.byte_text, list[tuple[int, int]](), False
+    spans: list[tuple[int, int]] = []
+    byte_text, broken = payload.byte_text, False
     while named := _PYTHON_CALL.match(byte_text, start):
         try:
             _, _, end = read_call(byte_text, start)

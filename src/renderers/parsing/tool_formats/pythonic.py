@@ -60,7 +60,7 @@ def _find(payload: Payload) -> FoundCalls | None:
     byte_text, start = payload.byte_text, _end_of(_BEFORE, payload.byte_text, 0)
     if byte_text.startswith("{", start):
         return list_calls_in(payload)
-    spans = list[tuple[int, int]]()
+    spans: list[tuple[int, int]] = []
     for lenient in (False, True):
         spans, position = _spans(byte_text, start, lenient=lenient)
         if not CALL_START.match(byte_text, position):
@@ -76,10 +76,10 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     """
     opener, closer = map(payload.mark, _LLAMA_4)
     byte_text = payload.byte_text.replace(opener, " " * len(opener)).replace(closer, " " * len(closer))
-    listed = _find(payload._replace(byte_text=byte_text))
+    listed = _find(payload.with_byte_text(byte_text))
     if listed is None:
         return None
-    calls = [_read(payload._replace(byte_text=byte_text[start:end])) for start, end in listed.spans]
+    calls = [_read(payload.with_byte_text(byte_text[start:end])) for start, end in listed.spans]
     names = payload.schemas.names
     for call in calls:
         if call.name not in payload.schemas and (call.status is not OK or (names is not None and not call.arguments)):

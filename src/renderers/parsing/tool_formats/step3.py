@@ -24,7 +24,7 @@ _TAGS = Tags(
 def _read(payload: Payload) -> ParsedToolCall:
     kind, separator, rest = payload.byte_text.partition(payload.mark(_SEPARATOR))
     if separator and kind.strip() == _TYPE:
-        payload = payload._replace(byte_text=rest)
+        payload = payload.with_byte_text(rest)
     return read_tagged(payload, tags=_TAGS)
 
 
