@@ -43,6 +43,8 @@ Value = frozenset[tuple[str, Form]]
 CLEAN: Value = frozenset()
 COUNTED: Value = frozenset({(COUNT, Form.LENGTH)})
 LOOP_COUNTS = frozenset({"index", "index0", "revindex", "revindex0", "length"})
+_VALUES = "_known_values"
+"""The name of the attribute of a tree that keeps the values of its names, which several analyses read."""
 APPENDING = frozenset({"append", "extend", "insert", "update"})
 
 
@@ -50,25 +52,39 @@ class MessageValues:
     """The values that the variables, macro parameters and namespace attributes of a template may hold."""
 
     def __init__(self, tree: nodes.Template) -> None:
+        known = tree.__dict__.get(_VALUES)
+        if known is None:
+            self._follow(tree)
+            tree.__dict__[_VALUES] = dict(vars(self))
+        else:
+            vars(self).update(known)
+
+    def _follow(self, tree: nodes.Template) -> None:
+        """Find the values that each name may hold."""
         macros = find_all(tree, nodes.Macro)
         counts = Counter(macro.name for macro in macros)
         self._macros = {macro.name: macro for macro in macros if counts[macro.name] == 1}
         """The macros, without those that are defined twice."""
         self._held: dict[str, Value] = {"messages": frozenset({(LIST, Form.DATA)})}
         self._bound: dict[str, list[nodes.Node]] = {}
+        self._known: dict[nodes.Node, Value] | None = None
+        """The values of expressions, once those of all names are known."""
         self._loops = find_all(tree, nodes.For)
         self._aliases: dict[str, set[str]] = {}
         """The names and namespace attributes that the value of each name may be taken from."""
         steps = list(find_all(tree, (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.With, nodes.Call, nodes.Macro)))
         for step in steps:
             for name, node, _ in self._bindings(step):
-                self._bound.setdefault(name, []).append(node)
                 self._aliases.setdefault(name, set()).update(_holders(node))
+        for step in steps:
+            for name, node, _ in self._bindings(step):
+                self._bound.setdefault(name, []).append(node)
         size = -1
         while size != (size := sum(map(len, self._held.values()))):
             for step in steps:
                 for name, _, value in self._bindings(step):
                     self._held[name] = self._held.get(name, CLEAN) | value
+        self._known = {}
 
     # ==================
     # Values
@@ -140,6 +156,14 @@ class MessageValues:
 
     def value(self, node: nodes.Node | None) -> Value:
         """Return the fields that an expression may come from, each with its form."""
+        if node is None or self._known is None:
+            return self._value(node)
+        value = self._known.get(node)
+        if value is None:
+            value = self._known[node] = self._value(node)
+        return value
+
+    def _value(self, node: nodes.Node | None) -> Value:
         if node is None or isinstance(node, nodes.Const | nodes.Compare | nodes.Test | nodes.Not):
             return CLEAN
         if isinstance(node, nodes.Name):
