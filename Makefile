@@ -74,6 +74,7 @@ stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_templates --cases $(or $(CHATS),2000000)
 	$(REAL) $(BIN)/python -m tests.stress_parsing --cases $(or $(CASES),10000000)
 	$(REAL) $(BIN)/python -m tests.stress_bridging --cases $(or $(BRIDGES),1000000)
+	$(REAL) $(BIN)/python -m tests.stress_rerender --cases $(or $(RERENDERS),100000)
 	$(REAL) $(BIN)/python -m tests.stress_losses --cases $(or $(LOSSES),500000)
 	$(REAL) $(BIN)/python -m tests.stress_training --cases $(or $(SAMPLES),1500)
 	$(REAL) $(BIN)/python -m tests.stress_declarations --cases $(or $(TOOLS),20000)

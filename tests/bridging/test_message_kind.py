@@ -43,6 +43,19 @@ def test_a_part_of_a_literal_at_an_end_of_a_text_is_kept() -> None:
     assert keys(kind("a<"), kind("x>a"), kind("a"), kind("x")) == 4
 
 
+def test_a_part_of_a_literal_is_kept_next_to_whitespace_and_to_other_literals() -> None:
+    # A template may trim or split texts before it joins them.
+    assert keys(kind("a< "), kind("a "), kind(" x>a"), kind(" a")) == 4
+    assert keys(kind("a<<x>b"), kind("a<x>b"), kind("a<x>x>b")) == 3
+
+
+def test_repeated_whitespace_is_kept_if_a_literal_contains_it() -> None:
+    rules = FieldRules(FIELDS, TemplateLiterals(frozenset({"a\n\nb"}), frozenset()))
+    contents = ("a\n", "a\n\n", "a\n\n\n")
+    kinds = [classify_message({"role": "user", "content": text}, rules, ProbeWords()) for text in contents]
+    assert keys(*kinds) == 3
+
+
 def test_whitespace_at_the_ends_counts_by_its_characters() -> None:
     assert keys(kind("\na"), kind("\n\na"), kind("\n\n\nb")) == 1
     assert keys(kind("\na"), kind("\n a"), kind(" \na"), kind(" \n"), kind("\n ")) == 5
@@ -66,6 +79,8 @@ def test_short_texts_and_ids_keep_their_lengths_if_these_are_tested() -> None:
     rules = FieldRules(FIELDS, LITERALS, PLAIN_USES._replace(short_length=2, id_lengths=True))
     message = classify_message({"role": "tool", "content": "ok", "tool_call_id": "call_12345678"}, rules, ProbeWords())
     assert message["content"] == "ok"
+    spaced = classify_message({"role": "tool", "content": "a   "}, rules, ProbeWords())
+    assert len(spaced["content"]) > 2
     assert len(message["tool_call_id"]) == len("call_12345678")
     assert message["tool_call_id"] != "call_12345678"
 

@@ -36,7 +36,7 @@ def chosen(*outcomes: Outcome, prior: str = "", doubled: bool = False, new: Any 
 
 
 def test_histories_that_agree_are_evidence() -> None:
-    first, evidence = chosen(outcome(), outcome(CYCLE))
+    first, evidence, _ = chosen(outcome(), outcome(CYCLE))
     assert first.history is PLAIN
     assert [(item.history, item.change) for item in evidence] == [("a question", None), ("a tool result", None)]
 
@@ -52,8 +52,7 @@ def test_messages_are_refused_if_the_template_accepts_them_only_after_other_hist
     refused = chosen(outcome(TWICE), retention="all")
     assert isinstance(refused, BridgeRefusal)
     assert refused.reason is BridgeReason.MESSAGE_REFUSED
-    first, _ = chosen(outcome(TWICE), doubled=True)
-    assert first.history is TWICE
+    assert chosen(outcome(TWICE), doubled=True).outcome.history is TWICE
 
 
 def test_a_difference_between_histories_is_shown() -> None:
@@ -81,15 +80,13 @@ def test_the_end_of_the_prompt_rules_out_histories() -> None:
 def test_a_history_without_the_tokens_of_the_turn_is_ignored() -> None:
     both = outcome(), outcome(CYCLE, suffix=1, tokens="<call>")
     assert isinstance(chosen(*both, prior="<call>"), BridgeRefusal)
-    _, evidence = chosen(*both, prior="<other>")
-    assert len(evidence) == 1
+    assert len(chosen(*both, prior="<other>").evidence) == 1
 
 
 def test_a_history_that_ends_with_a_turn_is_used_if_the_real_one_does() -> None:
     both = outcome(), outcome(TWICE, suffix=1)
     assert isinstance(chosen(*both, doubled=True), BridgeRefusal)
-    _, evidence = chosen(*both)
-    assert len(evidence) == 1
+    assert chosen(*both).histories == (PLAIN,)
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,25 @@ def test_an_iterator_that_is_read_within_a_loop_over_it_is_refused() -> None:
 def test_a_list_can_be_read_within_a_loop_over_it() -> None:
     source = "{% set l = messages | map(attribute='role') | list %}{% for a in l %}{{ l | length }}{% endfor %}"
     assert ChatTemplate(source).run(MESSAGES).text == "4444"
+
+
+@pytest.mark.parametrize("target", ["k", "k, l"])
+def test_a_loop_over_the_variable_loop_is_refused_when_the_template_is_compiled(target: str) -> None:
+    source = f"{{% for m in messages %}}{{% for {target} in loop %}}x{{% endfor %}}{{% endfor %}}"
+    with pytest.raises(TemplateSourceError, match="the items of `loop` cannot be read"):
+        ChatTemplate(source)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "{{ loop | list }}",
+        "{{ loop | first }}",
+        "{% set a, b = loop %}",
+        "{% set x = loop %}{% for k in x %}{% endfor %}",
+    ],
+)
+def test_another_use_of_the_items_of_the_variable_loop_is_an_error(use: str) -> None:
+    source = "{% for m in messages %}" + use + "{% endfor %}"
+    with pytest.raises(TemplateRunError, match="the items of `loop` cannot be read"):
+        ChatTemplate(source, verify=False).run(MESSAGES)

@@ -12,10 +12,11 @@ from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.join import join_tokens, keeps_last_token
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.outcomes import Outcome, Proof, choose_outcome, likely_outcomes
+from renderers.bridging.outcomes import Choice, Outcome, Proof, choose_outcome, likely_outcomes
 from renderers.bridging.prior import Prior, has_known_ids
 from renderers.bridging.proofs import Sample, classify_sample, closing_text, describe_error, find_fault, prove
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
+from renderers.bridging.rerender import matches_renders
 from renderers.bridging.result import Bridge
 from renderers.bridging.sample_histories import Turn, substitute_turn
 from renderers.bridging.suffix import Suffix
@@ -122,15 +123,17 @@ class Extension:
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
         ids, tokens = join_tokens(self.context, self.prior, self.new, first)
-        # No template renders a call that was cut off.
-        complete = state.stop_token_id is not None or state.region not in (Region.CALL, Region.CALLS)
-        complete = complete and self._writes_alike(first.followed, self.given)
-        before, texts = len(self.prior.prompt) + len(self.prior.completion), self.context.tokenizer.vocab.token_texts
+        histories = sum([suffix.histories for suffix in suffixes], ())
+        # The bridge keeps one copy of the ids, and the caller may change the lists.
+        context, parsed, given, start = self.context, self.prior.parsed, self.given, len(self.prior.prompt)
+        end = start + len(self.prior.completion)
 
         def matches() -> bool:
-            # The rollout is taken from the copy of its ids: the caller may change the lists.
-            unchanged = complete and all(item.change is None for item in evidence)
-            return unchanged and has_known_ids(ids[:before], texts)
+            return (
+                all(item.change is None for item in evidence)
+                and has_known_ids(ids[:end], context.tokenizer.vocab.token_texts)
+                and matches_renders(context, histories, parsed, given, prompt=ids[:start], rest=ids[start:])
+            )
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
 
@@ -200,7 +203,7 @@ class Extension:
             after_assistant=self._after_assistant,
             ends_with=self._ends_with,
         )
-        histories = {id(outcome.history): outcome.history for outcome in outcomes}.values()
+        histories = tuple({id(outcome.history): outcome.history for outcome in outcomes}.values())
         completion = self.context.tokenizer.decode(prior.completion)
         written = find_written_turn(self.context, histories, turn, Rollout(prior.prompt, completion), self.new)
         if written is None:
@@ -208,7 +211,7 @@ class Extension:
         evidence = tuple(BridgeEvidence(history.name, None) for history in histories)
         last = self.context.tokenizer.decode(prior.completion[-1:])
         is_special = last in self.context.special_tokens
-        return Suffix(last if is_special else "", is_special, evidence, *written)
+        return Suffix(last if is_special else "", is_special, evidence, histories, *written)
 
     def _proof(self, sample: Sample, context: BridgeContext, *, calls: int | None = None) -> Proof:
         key = "proof", self.may_lose, calls, sample.key
@@ -229,7 +232,7 @@ class Extension:
             chosen = self._choose_outcome(self._proof(sample, context, calls=calls)) if calls else chosen
         if isinstance(chosen, BridgeRefusal):
             return chosen
-        outcome, evidence = chosen
+        outcome = chosen.outcome
         try:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
@@ -238,11 +241,12 @@ class Extension:
             if followed is None:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
-            return Suffix(outcome.stop + closing, begins_with_stop, evidence, followed, followed.end)
+            lead = outcome.stop + closing
+            return Suffix(lead, begins_with_stop, chosen.evidence, chosen.histories, followed, followed.end)
         except REJECTIONS as error:
             return refuse_message(describe_error(error, len(outcome.history.messages)), self.new)
 
-    def _choose_outcome(self, proof: Proof) -> tuple[Outcome, tuple[BridgeEvidence, ...]] | BridgeRefusal:
+    def _choose_outcome(self, proof: Proof) -> Choice | BridgeRefusal:
         return choose_outcome(
             proof,
             has_token=self._has_token,

@@ -138,12 +138,13 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
     'word</think>\nword'
     """
     literals, uses = rules.literals, rules.uses
-    if uses.joins_texts and literals.is_part(text):
+    if len(text) <= uses.short_length or (uses.joins_texts and literals.is_part(text)):
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
     if not runs:
         reduced = _reduce_piece(text, rules, word)
-        return text if _has_runs(literals, reduced, uses.joins_texts) else reduced
+        is_short = len(reduced) <= uses.short_length
+        return text if is_short or _has_runs(literals, reduced, uses.joins_texts) else reduced
     pieces: list[str] = []
     before = 0
     for start, end in (*runs, (len(text), len(text))):
@@ -153,7 +154,7 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
     # A word may contain a literal, or form one with the text next to it.
     reduced_runs = literals.find_runs(reduced, partial=uses.joins_texts)
     is_alike = [reduced[slice(*run)] for run in reduced_runs] == [text[slice(*run)] for run in runs]
-    return reduced if is_alike else text
+    return reduced if is_alike and len(reduced) > uses.short_length else text
 
 
 @functools.lru_cache(maxsize=4096)
@@ -164,15 +165,36 @@ def _has_runs(literals: TemplateLiterals, reduced: str, partial: bool) -> bool:
 def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
     body, whole_texts = piece.strip(), rules.literals.whole
     if not body:
-        return _collapse(piece)
-    kept = body if len(body) <= rules.uses.short_length or (whole_texts and body in whole_texts) else word
+        return _collapse(piece, rules)
+    if len(body) <= rules.uses.short_length or (whole_texts and body in whole_texts):
+        kept = body
+    else:
+        kept = _reduce_body(body, rules.literals, word) if rules.uses.joins_texts else word
     if len(body) == len(piece):
         return kept
     start = len(piece) - len(piece.lstrip())
     before, after = piece[:start], piece[start + len(body) :]
-    return _collapse(before) + kept + _collapse(after)
+    return _collapse(before, rules) + kept + _collapse(after, rules)
 
 
-def _collapse(space: str) -> str:
-    """Return whitespace with one character of each run of equal ones."""
-    return _REPEATED_SPACE.sub(r"\1", space) if len(space) > 1 else space
+def _reduce_body(body: str, literals: TemplateLiterals, word: str) -> str:
+    """Return a word with the parts of literals at the ends of a body.
+
+    A template may join the body with other texts, after it has split the text or removed whitespace.
+    """
+    if literals.is_part(body):
+        return body
+    start, end = literals.find_partial(body)
+    return body[:start] + word + body[end:] if start < end else body
+
+
+def _collapse(space: str, rules: FieldRules) -> str:
+    """Return whitespace with one character of each run of equal ones, unless a literal contains such a run."""
+    if len(space) < 2 or (rules.uses.joins_texts and _repeat_space(rules.literals.within)):
+        return space
+    return _REPEATED_SPACE.sub(r"\1", space)
+
+
+@functools.lru_cache(maxsize=64)
+def _repeat_space(literals: frozenset[str]) -> bool:
+    return any(map(_REPEATED_SPACE.search, literals))

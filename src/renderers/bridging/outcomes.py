@@ -50,6 +50,20 @@ class Outcome(NamedTuple):
         return f"the template ends that turn with {self.stop!r} in place of {self.last_stop!r}"
 
 
+class Choice(NamedTuple):
+    """The outcome to extend a rollout with."""
+
+    outcome: Outcome
+    evidence: tuple[BridgeEvidence, ...]
+    likely: tuple[Outcome, ...]
+    """The outcomes of the evidence: those for all histories that the real history may be like."""
+
+    @property
+    def histories(self) -> tuple[SampleHistory, ...]:
+        """The histories of the evidence, each once."""
+        return tuple({id(outcome.history): outcome.history for outcome in self.likely}.values())
+
+
 @dataclass(frozen=True)
 class Proof:
     """The outcomes for all histories that the template accepts, and its errors for the others."""
@@ -104,8 +118,8 @@ def choose_outcome(
     new: Sequence[JsonObject],
     retention: ThinkingRetention | None,
     hint: Callable[[], str] = str,
-) -> tuple[Outcome, tuple[BridgeEvidence, ...]] | BridgeRefusal:
-    """Return the outcome to extend a rollout with and the evidence for it, or the refusal.
+) -> Choice | BridgeRefusal:
+    """Return the outcome to extend a rollout with, or the refusal.
 
     `has_token` returns True if a special token is in the real history: a sample history that requires a token which is
     not there is ruled out. `after_assistant` returns True if the real history ends with an assistant message.
@@ -117,7 +131,7 @@ def choose_outcome(
     kept = retention == "all" or (retention == "tool_cycle" and all(message["role"] != "user" for message in new))
     # The real history, which may be long, is only searched if the result depends on it.
     if proof.agrees and proof.holds_for_a_question and (kept or not proof.rewrites):
-        return proof.outcomes[0], proof.evidence
+        return Choice(proof.outcomes[0], proof.evidence, proof.outcomes)
     likely = likely_outcomes(proof, has_token=has_token, after_assistant=after_assistant, ends_with=ends_with)
     if not likely:
         return refuse_message(proof.errors[0], new)
@@ -140,7 +154,7 @@ def choose_outcome(
         if change.change == first.stop_change:
             remedy = f"Remove {first.last_stop!r} from the completion, so that the bridge adds {first.stop!r}. {remedy}"
         return refuse(BridgeReason.HISTORY_REWRITTEN, detail, hint=remedy.strip())
-    return first, evidence
+    return Choice(first, evidence, likely)
 
 
 def _describe_suffixes(proof: Proof, first: Outcome, other: Outcome) -> str:

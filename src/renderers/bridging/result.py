@@ -17,15 +17,14 @@ class Bridge:
     tokens: RenderedTokens
     """All tokens, up to the start of the next assistant turn."""
     matches_rerender: bool
-    """True if rendering the whole conversation is proven to give these ids, provided that the model wrote its turn
-    exactly as the template would."""
+    """True if rendering the whole conversation, with the turn as it is parsed, is proven to give these ids."""
     evidence: tuple[BridgeEvidence, ...]
 
     @classmethod
     def checked_later(
         cls, tokens: RenderedTokens, evidence: tuple[BridgeEvidence, ...], *, matches: Callable[[], bool]
     ) -> Bridge:
-        """Create an instance that computes `matches_rerender` on first access. Rollouts are long, and few ask."""
+        """Create an instance that computes `matches_rerender` on first access, because it renders samples."""
         bridge = cls.__new__(cls)
         bridge.__dict__.update(tokens=tokens, evidence=evidence, _matches=matches)
         return bridge

@@ -71,7 +71,7 @@ def find_written_turn(
         except REJECTIONS:
             return None
         prompt = before.trace.text + rollout.completion
-        if not _ends_alike(context, rollout.prompt, before.trace):
+        if not ends_alike(context, rollout.prompt, before.trace):
             return None
         if not followed.trace.text.startswith(prompt) or not _writes_after(followed, len(prompt), len(new)):
             return None
@@ -91,7 +91,7 @@ def _writes_after(followed: RenderedTurn, end: int, new: int) -> bool:
     )
 
 
-def _ends_alike(context: BridgeContext, prompt: array[int], sample: Trace) -> bool:
+def ends_alike(context: BridgeContext, prompt: array[int], sample: Trace) -> bool:
     """Return True if a prompt ends with the text that a sample has after its last message."""
     body = max((span.end for span in sample.spans if span.message >= 0 and span.path), default=0)
     end = sample.text[body:]

@@ -86,13 +86,8 @@ class TemplateLiterals(NamedTuple):
                 places.append((place, place + len(literal)))
                 place = text.find(literal, place + 1)
         if partial:
-            longest, endings, beginnings = _partial_literals(self.within)
-            start = endings.match(text) if endings else None
-            end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None
-            if start is not None:
-                places.append(start.span())
-            if end is not None:
-                places.append((len(text) - end.end(), len(text)))
+            start, end = self.find_partial(text)
+            places += [place for place in ((0, start), (end, len(text))) if place[0] < place[1]]
         if not places:
             return places
         runs: list[tuple[int, int]] = []
@@ -102,6 +97,17 @@ class TemplateLiterals(NamedTuple):
             else:
                 runs.append((first, last))
         return runs
+
+    def find_partial(self, text: str) -> tuple[int, int]:
+        """Return where the end of a literal at the start of a text ends, and where the beginning of one begins.
+
+        >>> TemplateLiterals(frozenset({"<a>"}), frozenset()).find_partial("a> and <")
+        (2, 7)
+        """
+        longest, endings, beginnings = _partial_literals(self.within)
+        start = endings.match(text) if endings else None
+        end = beginnings.match(text[: -longest - 1 : -1]) if beginnings else None
+        return start.end() if start else 0, len(text) - (end.end() if end else 0)
 
     def is_part(self, text: str) -> bool:
         """Return True if a text is a part of a literal, apart from whitespace around it."""

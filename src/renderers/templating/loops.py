@@ -89,6 +89,9 @@ class LoopCompiler(StatementCompiler):
     def _write_For(self, node: nodes.For) -> None:
         if any(name.name == "loop" and name.ctx == "store" for name in find_in([node], nodes.Name)):
             raise jinja2.TemplateAssertionError("Can't assign to special loop variable in for-loop target", node.lineno)
+        is_loop = isinstance(node.iter, nodes.Name) and node.iter.name == "loop"
+        if is_loop and self._names.loop is not None and self._names.find("loop") is None:
+            raise jinja2.TemplateAssertionError(operators.LOOP_ITEMS, node.lineno)
         items = self._loop_items(node)
         if not node.recursive:
             first_line, first_place = len(self._lines), len(self._places)

@@ -7,10 +7,12 @@ order of statements: a variable may hold everything that is assigned to its name
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from jinja2 import nodes
 
+from renderers.templating.operators import METHOD_NAMES
 from renderers.templating.tree import children, find_all
 
 LIST, MESSAGE, ANY, COUNT = "[messages]", "[message]", "[any field]", "[count]"
@@ -21,13 +23,13 @@ class Form(enum.Enum):
     """The relation of a value to the field that it comes from."""
 
     DATA = enum.auto()
-    """The value, or a part of the text between literals."""
+    """The value, or a part of the text between literals, without whitespace at its ends or with it."""
     PIECES = enum.auto()
-    """The list of the parts of a text between literals."""
+    """A list or an object that contains such values."""
     ITEM = enum.auto()
-    """An item of a list, or a character of a text."""
+    """An item of a list, or a character of a text, in a loop."""
     JOINED = enum.auto()
-    """A text that contains the value."""
+    """A text that contains such values."""
     CHANGED = enum.auto()
     """A text that is made of the value: it may be written, and is empty only if the value is."""
     SLICED = enum.auto()
@@ -41,6 +43,8 @@ Value = frozenset[tuple[str, Form]]
 CLEAN: Value = frozenset()
 COUNTED: Value = frozenset({(COUNT, Form.LENGTH)})
 LOOP_COUNTS = frozenset({"index", "index0", "revindex", "revindex0", "length"})
+_VALUES = "_known_values"
+"""The name of the attribute of a tree that keeps the values of its names, which several analyses read."""
 APPENDING = frozenset({"append", "extend", "insert", "update"})
 
 
@@ -48,10 +52,30 @@ class MessageValues:
     """The values that the variables, macro parameters and namespace attributes of a template may hold."""
 
     def __init__(self, tree: nodes.Template) -> None:
-        self._macros = {macro.name: macro for macro in find_all(tree, nodes.Macro)}
+        known = tree.__dict__.get(_VALUES)
+        if known is None:
+            self._follow(tree)
+            tree.__dict__[_VALUES] = dict(vars(self))
+        else:
+            vars(self).update(known)
+
+    def _follow(self, tree: nodes.Template) -> None:
+        """Find the values that each name may hold."""
+        macros = find_all(tree, nodes.Macro)
+        counts = Counter(macro.name for macro in macros)
+        self._macros = {macro.name: macro for macro in macros if counts[macro.name] == 1}
+        """The macros, without those that are defined twice."""
         self._held: dict[str, Value] = {"messages": frozenset({(LIST, Form.DATA)})}
         self._bound: dict[str, list[nodes.Node]] = {}
+        self._known: dict[nodes.Node, Value] | None = None
+        """The values of expressions, once those of all names are known."""
+        self._loops = find_all(tree, nodes.For)
+        self._aliases: dict[str, set[str]] = {}
+        """The names and namespace attributes that the value of each name may be taken from."""
         steps = list(find_all(tree, (nodes.Assign, nodes.AssignBlock, nodes.For, nodes.With, nodes.Call, nodes.Macro)))
+        for step in steps:
+            for name, node, _ in self._bindings(step):
+                self._aliases.setdefault(name, set()).update(_holders(node))
         for step in steps:
             for name, node, _ in self._bindings(step):
                 self._bound.setdefault(name, []).append(node)
@@ -60,6 +84,7 @@ class MessageValues:
             for step in steps:
                 for name, _, value in self._bindings(step):
                     self._held[name] = self._held.get(name, CLEAN) | value
+        self._known = {}
 
     # ==================
     # Values
@@ -71,15 +96,16 @@ class MessageValues:
             value = self.value(node.node)
             if isinstance(node.target, nodes.NSRef) and increments(node.node, node.target.attr):
                 value |= COUNTED
-            yield from ((name, node.node, value) for name in _target_names(node.target))
+            yield from self._target_bindings(node.target, node.node, value)
         elif isinstance(node, nodes.AssignBlock):
-            yield from ((name, node, self._written(node.body)) for name in _target_names(node.target))
+            written = self._written(node.body)
+            written = _with_form(written, Form.CHANGED) if node.filter else written
+            yield from self._target_bindings(node.target, node, written)
         elif isinstance(node, nodes.For):
-            value = self._items(self.value(node.iter))
-            yield from ((name, node.iter, value) for name in _target_names(node.target))
+            yield from self._target_bindings(node.target, node.iter, self._items(self.value(node.iter)))
         elif isinstance(node, nodes.With):
             for target, expression in zip(node.targets, node.values, strict=True):
-                yield from ((name, expression, self.value(expression)) for name in _target_names(target))
+                yield from self._target_bindings(target, expression, self.value(expression))
         elif isinstance(node, nodes.Macro):
             defaults = zip(reversed(node.args), reversed(node.defaults), strict=False)
             yield from ((argument.name, default, self.value(default)) for argument, default in defaults)
@@ -87,14 +113,28 @@ class MessageValues:
         elif isinstance(node, nodes.Call):
             yield from self._call_bindings(node)
 
+    def _target_bindings(
+        self, target: nodes.Node, node: nodes.Node, value: Value
+    ) -> Iterator[tuple[str, nodes.Node, Value]]:
+        if isinstance(target, nodes.Tuple):
+            # The items may be lists as well.
+            for item in target.items:
+                yield from self._target_bindings(item, node, value | self._items(value))
+        elif isinstance(target, nodes.NSRef):
+            yield f".{target.attr}", node, value
+        elif isinstance(target, nodes.Name):
+            yield target.name, node, value
+
     def _call_bindings(self, call: nodes.Call) -> Iterator[tuple[str, nodes.Node, Value]]:
         function = call.node
         if isinstance(function, nodes.Getattr) and function.attr in APPENDING:
-            added = frozenset().union(*map(self.value, call.args))
-            if isinstance(function.node, nodes.Name | nodes.Getattr):
-                owner = function.node
-                name = owner.name if isinstance(owner, nodes.Name) else f".{owner.attr}"
-                yield name, call, frozenset(map(_in_list, added))
+            added = self._arguments(call)
+            if function.attr == "extend":
+                added |= self._items(added)
+            in_list = frozenset(map(_in_list, added))
+            # The list may have other names.
+            for name in self._names_of_list(function.node):
+                yield name, call, in_list
         elif isinstance(function, nodes.Name) and function.name == "namespace":
             yield from ((f".{keyword.key}", keyword.value, self.value(keyword.value)) for keyword in call.kwargs)
         elif isinstance(function, nodes.Name) and function.name in self._macros:
@@ -102,8 +142,28 @@ class MessageValues:
             yield from ((name, node, self.value(node)) for name, node in zip(names, call.args, strict=False))
             yield from ((keyword.key, keyword.value, self.value(keyword.value)) for keyword in call.kwargs)
 
+    def _names_of_list(self, owner: nodes.Node) -> set[str]:
+        """Return the names that may hold the value of an expression, which is changed."""
+        names, pending = set[str](), list(_holders(owner))
+        while pending:
+            name = pending.pop()
+            if name not in names and name != "messages":
+                names.add(name)
+                pending += self._aliases.get(name, ())
+                # The value may have been given to other names.
+                pending += [other for other, sources in self._aliases.items() if name in sources]
+        return names
+
     def value(self, node: nodes.Node | None) -> Value:
         """Return the fields that an expression may come from, each with its form."""
+        if node is None or self._known is None:
+            return self._value(node)
+        value = self._known.get(node)
+        if value is None:
+            value = self._known[node] = self._value(node)
+        return value
+
+    def _value(self, node: nodes.Node | None) -> Value:
         if node is None or isinstance(node, nodes.Const | nodes.Compare | nodes.Test | nodes.Not):
             return CLEAN
         if isinstance(node, nodes.Name):
@@ -131,9 +191,11 @@ class MessageValues:
         return frozenset(pair if pair[0] == COUNT else (pair[0], Form.CHANGED) for pair in union)
 
     def _attribute(self, node: nodes.Getattr) -> Value:
+        if node.attr in ("previtem", "nextitem"):
+            # The variable `loop` may have another name.
+            items = frozenset().union(*(self._items(self.value(loop.iter)) for loop in self._loops))
+            return items | self._field(self.value(node.node), node.attr)
         if isinstance(node.node, nodes.Name) and node.node.name == "loop":
-            if node.attr in ("previtem", "nextitem"):
-                return frozenset({(MESSAGE, Form.DATA)})
             return COUNTED if node.attr in LOOP_COUNTS else CLEAN
         return self._field(self.value(node.node), node.attr) | self._held.get(f".{node.attr}", CLEAN)
 
@@ -144,16 +206,29 @@ class MessageValues:
             return CLEAN
         # The name may be a key of an object that the template makes of values.
         built = {(owner, form) for owner, other in fields if other is Form.PIECES for form in (other, Form.DATA)}
+        if name in METHOD_NAMES[str]:
+            # A method of a text that is not called here.
+            built |= _with_form(fields, Form.CHANGED)
         return frozenset({(name, Form.DATA), *built})
+
+    def _at_position(self, value: Value) -> Value:
+        """Return the value of an item at some place of a list, or of a character at a place of a text."""
+        return frozenset((name, Form.SLICED if form is Form.ITEM else form) for name, form in self._items(value))
 
     def _item(self, node: nodes.Getitem) -> Value:
         value = self.value(node.node)
         if isinstance(node.arg, nodes.Slice):
             kept = (LIST, MESSAGE, "tool_calls")
-            return frozenset((name, form if name in kept else Form.SLICED) for name, form in value)
+            # The number of pieces is part of a sample.
+            return frozenset(
+                pair if pair[0] in kept or pair[1] is Form.PIECES else (pair[0], Form.SLICED) for pair in value
+            )
         if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-            return self._field(value, node.arg.value)
-        return self._items(value)
+            return self._field(value, node.arg.value) | self._held.get(f".{node.arg.value}", CLEAN)
+        attributes = (held for name, held in self._held.items() if name.startswith("."))
+        is_position = isinstance(node.arg, nodes.Const | nodes.Neg | nodes.Add | nodes.Sub)
+        item = self._at_position(value)
+        return item if is_position else item.union(*attributes)
 
     def _items(self, value: Value) -> Value:
         """Return the value of an item of a list, or of an object under a key that is not known."""
@@ -170,9 +245,13 @@ class MessageValues:
         return frozenset(items)
 
     def _written(self, body: Iterable[nodes.Node]) -> Value:
-        outputs = [output for part in body for output in (part, *find_all(part, nodes.Output))]
-        written = [self.value(node) for output in outputs if isinstance(output, nodes.Output) for node in output.nodes]
-        return frozenset((name, _joined(form)) for name, form in frozenset().union(*written))
+        parts = [
+            part for statement in body for part in (statement, *find_all(statement, (nodes.Output, nodes.FilterBlock)))
+        ]
+        written = [self.value(node) for part in parts if isinstance(part, nodes.Output) for node in part.nodes]
+        joined = frozenset((name, _joined(form)) for name, form in frozenset().union(*written))
+        is_filtered = any(isinstance(part, nodes.FilterBlock) for part in parts)
+        return _with_form(joined, Form.CHANGED) if is_filtered else joined
 
     def _filtered(self, node: nodes.Filter) -> Value:
         value = self.value(node.node)
@@ -180,8 +259,8 @@ class MessageValues:
             case "default" | "d":
                 return value.union(*map(self.value, node.args))
             case "string":
-                return frozenset((ANY if name in (LIST, MESSAGE) else name, form) for name, form in value)
-            case "trim" | "safe" | "list" | "selectattr" | "rejectattr" | "select" | "reject":
+                return frozenset((ANY if name in (LIST, MESSAGE) else name, _as_text(form)) for name, form in value)
+            case "trim" | "list" | "selectattr" | "rejectattr" | "select" | "reject":
                 return value
             case "items" | "dictsort" | "unique" | "sort":
                 return frozenset((ANY if name == MESSAGE else name, form) for name, form in value)
@@ -191,15 +270,19 @@ class MessageValues:
                     pair if pair[0] == LIST or pair[1] in kept else (pair[0], Form.CHANGED) for pair in value
                 )
             case "first" | "last" | "random":
-                return self._items(value)
+                return self._at_position(value)
             case "length" | "count":
                 return frozenset().union(*map(self._length, value))
             case "replace":
                 return _with_form(value, Form.CHANGED if leaves_text(node.args) else Form.JOINED)
             case "join":
-                return _with_form(self._attribute_values(node, value) or value, Form.JOINED)
+                attributes = self._attribute_values(node, value)
+                return _with_form(attributes, Form.JOINED) or frozenset(
+                    (name, _list_joined(form)) for name, form in value
+                )
             case "map":
-                return _with_form(self._attribute_values(node, value) or value, Form.PIECES)
+                attributes = self._attribute_values(node, value)
+                return _with_form(attributes, Form.PIECES) or _with_form(value, _mapped(node))
         operands = (value, *map(self.value, node.args), *(self.value(keyword.value) for keyword in node.kwargs))
         return _with_form(frozenset().union(*operands), Form.CHANGED)
 
@@ -240,8 +323,9 @@ class MessageValues:
                 return _with_form(value, Form.PIECES)
             case "replace":
                 return _with_form(value | arguments, Form.CHANGED if leaves_text(call.args) else Form.JOINED)
-            case "join" | "format":
-                return _with_form(value | arguments, Form.JOINED)
+            case "join":
+                joined = {(name, _list_joined(form)) for name, form in arguments}
+                return frozenset({*joined, *((name, _joined(form)) for name, form in value)})
             case "startswith" | "endswith":
                 return CLEAN
         return _with_form(value | arguments, Form.CHANGED) | self._held.get(f".{function.attr}", CLEAN)
@@ -256,11 +340,50 @@ def _in_list(pair: tuple[str, Form]) -> tuple[str, Form]:
     name, form = pair
     if name == MESSAGE:
         return LIST, form
-    return name, Form.PIECES if form in (Form.DATA, Form.ITEM, Form.JOINED) else form
+    return name, Form.PIECES if form in (Form.DATA, Form.JOINED) else form
 
 
 def _joined(form: Form) -> Form:
+    """Return the form of a text that a value is joined with others in."""
     return Form.JOINED if form in (Form.DATA, Form.ITEM) else form
+
+
+def _list_joined(form: Form) -> Form:
+    """Return the form of a text that is joined from the items of a value, which may be characters."""
+    return {Form.PIECES: Form.JOINED, Form.SLICED: Form.SLICED, Form.LENGTH: Form.LENGTH}.get(form, Form.CHANGED)
+
+
+def _mapped(node: nodes.Filter) -> Form:
+    """Return the form of a list that a filter is applied to the items of."""
+    names = [name.value for name in node.args[:1] if isinstance(name, nodes.Const)]
+    return Form.PIECES if names and names[0] in ("trim", "string") else Form.CHANGED
+
+
+def _as_text(form: Form) -> Form:
+    """Return the form of the text of a value. That of a list depends on the characters of its texts."""
+    return Form.CHANGED if form is Form.PIECES else form
+
+
+def _holders(node: nodes.Node | None) -> set[str]:
+    """Return the names and namespace attributes that may hold the value of an expression, or a part of it."""
+    match node:
+        case nodes.Name():
+            return {node.name}
+        case nodes.Getattr():
+            return {f".{node.attr}"}
+        case nodes.Getitem() if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+            return {f".{node.arg.value}", *_holders(node.node)}
+        case nodes.Getitem():
+            return _holders(node.node)
+        case nodes.CondExpr():
+            return _holders(node.expr1) | _holders(node.expr2)
+        case nodes.Call(node=nodes.Getattr() as method):
+            return _holders(method.node).union(*map(_holders, node.args))
+        case nodes.And() | nodes.Or() | nodes.List() | nodes.Tuple() | nodes.Dict() | nodes.Pair() | nodes.Filter():
+            return set().union(*map(_holders, children(node)))
+        case nodes.Call() | nodes.Keyword():
+            return set().union(*map(_holders, children(node)))
+    return set()
 
 
 def _with_form(value: Value, form: Form) -> Value:
@@ -285,13 +408,3 @@ def increments(node: nodes.Node, attribute: str) -> bool:
     """Return True if a namespace attribute is set to a sum that contains it."""
     parts = find_all(node, nodes.Getattr) if isinstance(node, nodes.Add) else ()
     return any(part.attr == attribute for part in parts)
-
-
-def _target_names(target: nodes.Node) -> Iterator[str]:
-    if isinstance(target, nodes.Tuple):
-        for item in target.items:
-            yield from _target_names(item)
-    elif isinstance(target, nodes.NSRef):
-        yield f".{target.attr}"
-    elif isinstance(target, nodes.Name):
-        yield target.name

@@ -287,6 +287,9 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
 # Iteration
 # ==================
 
+LOOP_ITEMS = "the items of `loop` cannot be read, because Jinja takes them from the loop: read the list of the loop"
+"""The error of a loop, a filter or an unpacking that iterates over the variable `loop`."""
+
 
 def iterate(budget: Budget, value: Any) -> Sequence[Any]:
     """Return the items of a value that a loop or a filter iterates over."""
@@ -308,7 +311,7 @@ def iterate(budget: Budget, value: Any) -> Sequence[Any]:
     if kind is dict or isinstance(value, Undefined):
         return list(value)
     if kind is LoopValue:
-        return [(item, value) for item in value.items[value.index0 + 1 :]]
+        raise TypeError(LOOP_ITEMS)
     if not isinstance(value, Iterator):
         raise TypeError(f"{type_name(value)!r} object is not iterable")
     read = []

@@ -30,17 +30,16 @@ from renderers.templating.message_values import (
     COUNT,
     COUNTED,
     LIST,
-    LOOP_COUNTS,
     MESSAGE,
     Form,
     MessageValues,
     Value,
     fields_of,
-    increments,
     leaves_text,
     names_of,
 )
 from renderers.templating.syntax import syntax_tree
+from renderers.templating.text_loops import loop_conditions, reads_no_characters
 from renderers.templating.tree import children, find_all
 
 _LINKED = (
@@ -104,6 +103,7 @@ class _Analysis(MessageValues):
         super().__init__(tree)
         self._tree = tree
         self._literals = literals
+        self._conditions = dict(loop_conditions(tree.body))
         self._checks: dict[type[nodes.Node], Callable[[Any], Value]] = {
             nodes.Compare: self._exposed_by_comparison,
             nodes.Call: self._exposed_by_call,
@@ -119,6 +119,7 @@ class _Analysis(MessageValues):
             nodes.Add: lambda pair: self._of_forms([pair.left, pair.right], Form.LENGTH),
             nodes.For: self._exposed_by_loop,
             nodes.Getitem: self._exposed_by_key,
+            nodes.Dict: lambda built: fields_of(frozenset().union(*(self.value(pair.key) for pair in built.items))),
             nodes.CallBlock: self._exposed_by_call_block,
             nodes.FilterBlock: self._exposed_by_block,
             nodes.AssignBlock: lambda block: self._exposed_by_block(block) if block.filter else CLEAN,
@@ -178,7 +179,8 @@ class _Analysis(MessageValues):
 
     def _exposed_by_containment(self, left: nodes.Node, right: nodes.Node) -> Value:
         part, container = fields_of(self.value(left)), self.value(right)
-        if part and names_of(part | fields_of(container)) <= _IDS and not self._of_forms([right], Form.JOINED):
+        are_ids = names_of(part | fields_of(container)) <= _IDS and {form for _, form in part} == {Form.DATA}
+        if part and are_ids and {form for _, form in fields_of(container)} <= {Form.PIECES}:
             return CLEAN
         if part:
             # A text may be a part of a constant text, which is not a test of the whole text.
@@ -251,6 +253,8 @@ class _Analysis(MessageValues):
         function, arguments = call.node, fields_of(self._arguments(call))
         if isinstance(function, nodes.Name):
             macro = self._macros.get(function.name)
+            if _is_namespace(call) and (call.args or call.dyn_args or call.dyn_kwargs):
+                return arguments
             if macro is not None:
                 names = {argument.name for argument in macro.args}
                 surplus = len(call.args) > len(names) or any(keyword.key not in names for keyword in call.kwargs)
@@ -261,9 +265,12 @@ class _Analysis(MessageValues):
             return CLEAN if function.name in ("namespace", "raise_exception", "dict") else arguments
         if not isinstance(function, nodes.Getattr):
             return fields_of(self.value(function)) | arguments
+        if fields_of(self._held.get(f".{function.attr}", CLEAN)):
+            # The attribute of a namespace may be a method of any text.
+            return frozenset({(ANY, Form.DATA)})
         value = fields_of(self.value(function.node))
         if function.attr in APPENDING:
-            return CLEAN if isinstance(function.node, nodes.Name | nodes.Getattr) else arguments
+            return CLEAN if self._is_own_list(function.node) else arguments
         if not value:
             return CLEAN if function.attr == "join" or not arguments else arguments
         if function.attr in ("get", "items", "values", "keys", "copy", "join"):
@@ -271,6 +278,13 @@ class _Analysis(MessageValues):
         if arguments or call.kwargs or call.dyn_args or call.dyn_kwargs:
             return value | arguments
         return frozenset(pair for pair in value if not self._is_harmless_method(function.attr, call.args, pair[1]))
+
+    def _is_own_list(self, node: nodes.Node) -> bool:
+        """Return True for a variable, or an attribute of a namespace, of which changes are followed."""
+        if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name):
+            owners = self._bound.get(node.node.name, [])
+            return bool(owners) and all(isinstance(owner, nodes.Call) and _is_namespace(owner) for owner in owners)
+        return isinstance(node, nodes.Name)
 
     def _is_harmless_method(self, method: str, arguments: list[nodes.Expr], form: Form) -> bool:
         within, is_text = self._literals.within, form in (Form.DATA, Form.JOINED, Form.ITEM)
@@ -290,7 +304,8 @@ class _Analysis(MessageValues):
             case "split" | "rsplit" | "partition" | "rpartition":
                 return is_text and bool(first) and self._is_constant(first[0], is_literal)
             case "startswith" | "endswith":
-                return is_text and bool(first) and self._is_constant(first[0], is_literal_or_space)
+                # A position in a text is not kept.
+                return is_text and len(arguments) == 1 and self._is_constant(first[0], is_literal_or_space)
             case "removeprefix" | "removesuffix":
                 return is_text and bool(first) and self._is_constant(first[0], is_literal)
             case "replace" if leaves_text(arguments):
@@ -365,22 +380,12 @@ class _Analysis(MessageValues):
 
     def _exposed_by_loop(self, node: nodes.For) -> Value:
         tested = self._of_forms([node.test], Form.SLICED) if node.test else CLEAN
-        if self._counts_items(node):
-            return tested | frozenset(pair for pair in self.value(node.iter) if pair[0] not in (LIST, "tool_calls"))
-        return tested | self._of_forms([node.iter], Form.CHANGED, Form.SLICED, Form.LENGTH)
-
-    def _counts_items(self, node: nodes.For) -> bool:
-        """Return True if a loop counts its items, which may be the characters of a text."""
-        for part in node.body:
-            if isinstance(part, nodes.Assign) and _counts_up(part):
-                return True
-            for compared in (part, *find_all(part, (nodes.Compare, nodes.Output))):
-                if isinstance(compared, nodes.Compare | nodes.Output) and any(
-                    isinstance(getter.node, nodes.Name) and getter.node.name == "loop" and getter.attr in LOOP_COUNTS
-                    for getter in find_all(compared, nodes.Getattr)
-                ):
-                    return True
-        return False
+        exposed = tested | self._of_forms([node.iter], Form.CHANGED, Form.SLICED, Form.LENGTH)
+        if reads_no_characters(node, self._conditions[node], self._bound):
+            return exposed
+        # The items may be the characters of a text, which a sample does not keep.
+        texts = self._of_forms([node.iter], Form.DATA, Form.JOINED, Form.ITEM)
+        return exposed | frozenset(pair for pair in texts if pair[0] not in (LIST, "tool_calls"))
 
     def _exposed_by_key(self, node: nodes.Getitem) -> Value:
         parts = [node.arg.start, node.arg.stop, node.arg.step] if isinstance(node.arg, nodes.Slice) else [node.arg]
@@ -426,8 +431,7 @@ class _Analysis(MessageValues):
 
     def tests_joined_text(self, node: nodes.Node) -> bool:
         """Return True if a node may test a text that is joined from several texts."""
-        forms = {form for _, form in self._tested_value(node)}
-        return Form.JOINED in forms
+        return any(form is Form.JOINED for _, form in self._tested_value(node))
 
     def _tested_value(self, node: nodes.Node) -> Value:
         if isinstance(node, nodes.Compare):
@@ -474,8 +478,8 @@ class _Analysis(MessageValues):
                 yield from (number for number in numbers if type(number) is int)
 
 
-def _counts_up(node: nodes.Assign) -> bool:
-    return isinstance(node.target, nodes.NSRef) and increments(node.node, node.target.attr)
+def _is_namespace(call: nodes.Call) -> bool:
+    return isinstance(call.node, nodes.Name) and call.node.name == "namespace"
 
 
 def _is_length(name: str, form: Form) -> bool:
