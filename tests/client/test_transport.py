@@ -318,6 +318,9 @@ def test_the_client_does_not_wait_longer_than_its_limit() -> None:
         "This model's maximum context length is 3 tokens. However, your request has 3 input tokens.",
         "The decoder prompt (length 3) is longer than the maximum model length of 2. Make sure that it is not.",
         "The input (3 tokens) is longer than the model's context length (2 tokens).",
+        "Input length (3 tokens) exceeds the maximum allowed length (2 tokens). Use a shorter input.",
+        "Requested token count exceeds the model's maximum context length of 2 tokens. You requested 5 tokens.",
+        "The prompt (total length 3) is too long to fit into the model (context length 2).",
     ],
 )
 def test_a_prompt_that_the_server_refuses_for_its_length_is_overlong(message: str) -> None:
@@ -335,6 +338,16 @@ def test_a_stream_can_report_that_the_prompt_is_too_long(prompt_length: int) -> 
     kind = OverlongPromptError if prompt_length == 3 else EngineStreamError
     with serve(ScriptedServer([Reply([7], events=0, stream_error=message)])) as server, pytest.raises(kind) as caught:
         run(server, lambda client: anext(client.stream([1] * prompt_length)), engine="vllm")
+    assert message in str(caught.value.__cause__ or caught.value)
+
+
+@pytest.mark.parametrize("prompt_length", [3, 1])
+def test_a_stream_of_sglang_can_report_that_the_prompt_is_too_long(prompt_length: int) -> None:
+    message = "Input length (3 tokens) exceeds the maximum allowed length (2 tokens)."
+    kind = OverlongPromptError if prompt_length == 3 else EngineStreamError
+    reply = Reply(finish_reason="abort", abort_status=400, message=message)
+    with serve(ScriptedServer([reply])) as server, pytest.raises(kind) as caught:
+        run(server, lambda client: anext(client.stream([1] * prompt_length)), engine="sglang")
     assert message in str(caught.value.__cause__ or caught.value)
 
 

@@ -26,7 +26,7 @@ MAX_DELAY = 30.0
 """The longest time in seconds to wait before a request is sent again."""
 _FIRST_DELAY = 0.5
 
-_CONTEXT_LENGTH = re.compile(r"(?:context length|model length|max_model_len)[^\d]{0,20}(\d+)")
+_CONTEXT_LENGTH = re.compile(r"(?:context length|model length|max_model_len|maximum allowed length)[^\d]{0,20}(\d+)")
 """The context length in the refusal of a prompt by vLLM or SGLang."""
 
 
