@@ -24,10 +24,12 @@ from renderers.errors import (
     OverlongPromptError,
     RolloutError,
     TemplateError,
+    UnusedRewardWarning,
 )
 from renderers.rollout import Added, Rollout, Turn
 from tests.support.conversations import TOOLS, tool, user
 from tests.support.models import HUB_AT_HAND, unpack_hub
+from tests.support.rollouts import check_laws
 from tests.support.scripted_sampler import ScriptedSampler, encode
 
 CALL = '<|think|>I look.<|/think|><|call|>{"name": "search", "arguments": {"query": "sky"}}<|/call|><|end|>'
@@ -563,6 +565,40 @@ def test_forks_sample_at_the_same_time(renderer: ChatRenderer) -> None:
     assert [branch.turns[-1].rollout for branch in rollout.branches] == list(range(1, 9))
 
 
+def test_the_order_of_rows_is_that_of_the_forks(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, *(f"{number}<|end|>" for number in range(7)))
+    sample(rollout)
+    rollout.add([user("And?")])
+    first, second = rollout.fork(2)
+    sample(second)
+    first.add([user("Really?")])
+    inner = first.fork(2)
+    for fork in (inner[1], inner[0], rollout):
+        sample(fork)
+    for each, reward in zip((rollout, *inner, second), (0, 1, 2, 3), strict=True):
+        each.reward = reward
+    rows = rollout.rows()
+    assert [row.reward for row in rows] == [0, 1, 2, 3]
+    assert [row.rollout for row in rows] == [rollout.number, inner[0].number, inner[1].number, second.number]
+    assert [branch.turns[-1].rollout for branch in rollout.branches] == [row.rollout for row in rows]
+    assert [len(row.turns) for row in rows] == [2, 1, 1, 1]
+    assert [row.rollout for row in second.rows()] == [second.number]
+    check_laws(rollout, sampler.completions)
+
+
+def test_a_reward_of_a_fork_without_turns_is_reported(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>")
+    sample(rollout)
+    forks = rollout.fork(3)
+    rollout.rows(reward=1.0)
+    forks[1].reward = 0.0
+    forks[2].advantage = 0.0
+    with pytest.warns(UnusedRewardWarning, match=r"sampled no turn, so they have no row: \[2, 3\]") as warned:
+        assert [row.reward for row in rollout.rows()] == [None]
+    assert warned[0].filename == __file__
+    assert [row.reward for row in forks[1].rows()] == [0.0]
+
+
 def test_a_rollout_goes_on_after_a_fork(renderer: ChatRenderer) -> None:
     rollout, _ = start(renderer, "A<|end|>", "B<|end|>", "C<|end|>")
     [fork] = rollout.fork(1)
@@ -570,7 +606,7 @@ def test_a_rollout_goes_on_after_a_fork(renderer: ChatRenderer) -> None:
     sample(fork)
     rollout.add([user("And?")])
     sample(rollout)
-    assert [len(branch.turns) for branch in rollout.branches] == [1, 2]
+    assert [len(branch.turns) for branch in rollout.branches] == [2, 1]
     assert len(fork.branches) == 1
 
 
