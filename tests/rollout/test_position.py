@@ -17,6 +17,9 @@ from tests.rollout.test_rows import make_turn
         ({"max_tokens": 20}, {}, {"max_tokens": 20}),
         ({"max_tokens": 20}, {"max_tokens": 100}, {"max_tokens": 60}),
         ({"max_tokens": None, "seed": 1}, {"seed": 2}, {"max_tokens": 60, "seed": 2}),
+        ({"min_tokens": 80, "max_tokens": 90}, {}, {"min_tokens": 60, "max_tokens": 60}),
+        ({"min_tokens": 80}, {"min_tokens": 5}, {"min_tokens": 5, "max_tokens": 60}),
+        ({"min_tokens": None}, {}, {"min_tokens": None, "max_tokens": 60}),
     ],
 )
 def test_a_turn_gets_at_most_the_tokens_that_are_left(given: Any, own: Any, expected: dict[str, Any]) -> None:

@@ -565,6 +565,18 @@ def test_forks_sample_at_the_same_time(renderer: ChatRenderer) -> None:
     assert [branch.turns[-1].rollout for branch in rollout.branches] == list(range(1, 9))
 
 
+def test_a_sampler_that_changes_its_ids_does_not_change_the_rollout(renderer: ChatRenderer) -> None:
+    async def sampler(prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
+        prompt_ids.clear()
+        return Completion(token_ids=encode(renderer, "A<|end|>"), logprobs=[-1.0, -1.0], finish_reason="stop")
+
+    rollout = Rollout(renderer, sampler, [user("Hi")])
+    prompt_ids = rollout.prompt_ids
+    sample(rollout)
+    assert rollout.prompt_ids == prompt_ids
+    assert rollout.rows()[0].token_ids == prompt_ids + encode(renderer, "A<|end|>")
+
+
 def test_the_order_of_rows_is_that_of_the_forks(renderer: ChatRenderer) -> None:
     rollout, sampler = start(renderer, *(f"{number}<|end|>" for number in range(7)))
     sample(rollout)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib
 import inspect
+import math
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -64,7 +65,7 @@ class OpenAISampler:
         request = build_sample_request(prompt_ids, model=self._model, sampling_params=sampling_params)
         return await self.sample_request(request, None)
 
-    async def context_length(self, model: str | None = None) -> int | None:
+    async def context_length(self, model: str | None = None, *, max_age: float = math.inf) -> int | None:
         """Return the context length of a model in tokens. None if it is unknown."""
 
         async def get_models() -> Any:
@@ -72,7 +73,7 @@ class OpenAISampler:
             async with asyncio.timeout(MODELS_TIMEOUT):
                 return await self._client.get("/models", cast_to=dict[str, Any])
 
-        return await look_up_context_length(self._base_url, model, get_models)
+        return await look_up_context_length(self._base_url, model, get_models, max_age=max_age)
 
 
 def is_async_openai(client: Any) -> bool:

@@ -21,16 +21,17 @@ def read_sampling_params(sampling_params: Mapping[str, Any] | None) -> dict[str,
     Raises:
         TypeError: They are not a mapping, or the stop tokens are not ids.
         TokenIdError: A stop token is negative, or above 4,294,967,295.
-        ValueError: `max_tokens` is not an int from 0 on.
+        ValueError: `max_tokens` or `min_tokens` is not an int from 0 on.
     """
     params = check_mapping("sampling_params", sampling_params)
-    stops, limit = params.get("stop_token_ids"), params.get("max_tokens")
+    stops = params.get("stop_token_ids")
     if stops is not None:
         listed = list(stops) if isinstance(stops, Set) else stops
         params["stop_token_ids"] = list(as_ids(listed, name="sampling_params['stop_token_ids']"))
-    if limit is not None:
-        # SGLang accepts 0, to process a prompt alone.
-        params["max_tokens"] = check_int("sampling_params['max_tokens']", limit, least=0)
+    for name in ("max_tokens", "min_tokens"):
+        if params.get(name) is not None:
+            # SGLang accepts 0 as the maximum, to process a prompt alone.
+            params[name] = check_int(f"sampling_params[{name!r}]", params[name], least=0)
     return params
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -88,6 +90,7 @@ class InferenceClient:
         self._engine = None if engine == "auto" else find_engine(engine)
         self._model = model
         self._retries = check_int("retries", retries, least=0)
+        self._start = self._models_time = time.monotonic()
         self._models: JsonObject | None = None
         self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -170,11 +173,17 @@ class InferenceClient:
             async for item in items:
                 yield item
 
-    async def context_length(self, model: str | None = None) -> int | None:
-        """Return the context length of the model in tokens. None if the server does not report it."""
+    async def context_length(self, model: str | None = None, *, max_age: float = math.inf) -> int | None:
+        """Return the context length of the model in tokens. None if the server does not report it.
+
+        It is looked up once, and again if that was more than `max_age` seconds ago.
+        """
         # A lookup only logs the reason why it fails.
         self._check_usable()
-        return await look_up_context_length(self._root, model or self._model, self._get_models)
+        # The server may have been started again since an earlier client looked it up.
+        max_age = min(max_age, time.monotonic() - self._start)
+        get_models = partial(self._get_models, max_age=max_age)
+        return await look_up_context_length(self._root, model or self._model, get_models, max_age=max_age)
 
     async def engine(self) -> InferenceEngine:
         """Return the engine, which is detected from the server at the first call with `engine="auto"`.
@@ -224,11 +233,15 @@ class InferenceClient:
     def _with_model(self, request: SampleRequest) -> SampleRequest:
         return replace(request, model=self._model) if request.model is None else request
 
-    async def _get_models(self) -> JsonObject:
-        """Return the response of `/v1/models`, which is requested once. Callers at the same time share a failure."""
+    async def _get_models(self, *, max_age: float = math.inf) -> JsonObject:
+        """Return the response of `/v1/models`, which is requested again after `max_age` seconds.
+
+        Callers at the same time share a failure.
+        """
         self._check_usable()
-        if self._models is None:
+        if self._models is None or time.monotonic() - self._models_time > max_age:
             self._models = await share_task(self._lookups, _MODELS, self._request_models)
+            self._models_time = time.monotonic()
         return self._models
 
     async def _request_models(self) -> JsonObject:

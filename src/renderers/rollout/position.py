@@ -66,4 +66,7 @@ class RolloutOptions:
         if self.max_total_tokens is not None:
             room, limit = self.max_total_tokens - prompt_length, parameters.get("max_tokens")
             parameters["max_tokens"] = room if limit is None else min(room, limit)
+            if parameters.get("min_tokens") is not None:
+                # Engines refuse a minimum above the maximum.
+                parameters["min_tokens"] = min(room, parameters["min_tokens"])
         return parameters

@@ -200,8 +200,8 @@ class RecordedRollout:
         ]
         if numbers:
             warn_caller(
-                f"forks with a reward or an advantage sampled no turn, so they have no row: {numbers} (Rollout.number). "
-                "Set the reward of the rollout that was forked, or sample a turn of each fork.",
+                f"forks with a reward or an advantage sampled no turn, so they have no row: {numbers}. Set the "
+                "reward of the rollout that was forked, or sample a turn of each fork.",
                 UnusedRewardWarning,
             )
 

@@ -79,8 +79,8 @@ class Rollout(RecordedRollout):
             tools: The tools of the conversation.
             sampling_params: The sampling parameters of all turns. The stop tokens of the renderer are added.
             chat_template_kwargs: Template arguments, such as `{"enable_thinking": False}`.
-            max_total_tokens: The largest number of tokens of a prompt and its completion. The parameter `max_tokens`
-                of each turn is reduced to it.
+            max_total_tokens: The largest number of tokens of a prompt and its completion. The parameters `max_tokens`
+                and `min_tokens` of each turn are reduced to it.
             on_length: `"close"` to go on after a turn that was cut off by `max_tokens` or aborted by the engine: the
                 next bridge closes it with tokens that are not sampled. `"stop"` to end the rollout there.
             model: The model that an `AsyncOpenAI` client samples from, such as a LoRA adapter. None for the base model
