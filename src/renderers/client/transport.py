@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
 from renderers.client.completion_checks import read_checked_response, without_views
-from renderers.client.context_length import MODELS_TIMEOUT, look_up_context_length
+from renderers.client.context_length import MODELS_TIMEOUT, RECENT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
-from renderers.client.engines.select import engine_of_server, find_engine
+from renderers.client.engines.select import ENGINES, engine_of_server, find_engine
 from renderers.client.faults import retry_delay, to_error
 from renderers.client.response import read_json
 from renderers.client.sampling import build_sample_request
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceClient"]
 
+_LOG = logging.getLogger("renderers.client")
 _CONNECT_TIMEOUT = 10.0
 _MODELS = "/v1/models"
 
@@ -91,6 +93,8 @@ class InferenceClient:
         self._model = model
         self._retries = check_int("retries", retries, least=0)
         self._start = self._models_time = time.monotonic()
+        self._failure_time = -math.inf
+        """The time at which the engine could not be detected last."""
         self._models: JsonObject | None = None
         self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -188,19 +192,24 @@ class InferenceClient:
     async def engine(self) -> InferenceEngine:
         """Return the engine, which is detected from the server at the first call with `engine="auto"`.
 
+        If the server does not list its models, a warning is logged, and the engine is vLLM until it does.
+
         Raises:
             EngineConnectionError: There is no connection to the server.
-            EngineError: The server does not list its models, or does not name a known engine.
+            EngineError: The models do not name a known engine.
         """
         if self._engine is None:
+            if time.monotonic() - self._failure_time < RECENT:
+                return ENGINES["vllm"]
             try:
                 models = await self._get_models()
             except EngineConnectionError:
                 raise
             except EngineError as error:
-                raise EngineError(
-                    f"the engine cannot be detected. Pass engine= to the client. {error}", url=self._root + _MODELS
-                ) from error
+                if self._failure_time == -math.inf:
+                    _LOG.warning("%s: the engine is unknown, so vLLM is assumed. Pass engine=. %s", self._root, error)
+                self._failure_time = time.monotonic()
+                return ENGINES["vllm"]
             self._engine = engine_of_server(models)
             if self._engine is None:
                 url = self._root + _MODELS
