@@ -296,8 +296,11 @@ def test_a_malformed_response_is_an_error_before_anything_is_parsed(reply: Reply
         def parse_response(self, *args: Any, **kwargs: Any) -> ParsedResponse:
             raise AssertionError("a malformed response was parsed")
 
-    with serve(ScriptedServer([reply])) as server, pytest.raises(MalformedGenerateResponseError, match=text):
+    with serve(ScriptedServer([reply])) as server, pytest.raises(MalformedGenerateResponseError, match=text) as caught:
         run(server, renderer=Unparsed())
+    url = f"{server.base_url}/inference/v1/generate"
+    assert caught.value.url == url
+    assert str(caught.value).startswith(f"{url}: ")
 
 
 # ==================

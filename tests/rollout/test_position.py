@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -42,3 +43,11 @@ def test_a_turn_at_the_limit_stops_the_rollout() -> None:
     limits = (3, 4, 5)
     reasons = [RolloutOptions(max_total_tokens=limit).stop_reason_after(turn) for limit in limits]
     assert reasons == ["max_total_tokens", "max_total_tokens", None]
+
+
+@pytest.mark.parametrize("reason", ["length", "abort", "repetition", "stop", None])
+def test_a_turn_that_was_cut_off_stops_the_rollout(reason: Any) -> None:
+    turn = make_turn(0, [1, 2], [3, 4])
+    turn = dataclasses.replace(turn, completion=dataclasses.replace(turn.completion, finish_reason=reason))
+    assert RolloutOptions(on_length="stop").stop_reason_after(turn) == (None if reason == "stop" else reason)
+    assert RolloutOptions().stop_reason_after(turn) is None

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
+from renderers.bridging.refusal import BridgeRefusal, refuse_message
 from renderers.client.completion import Completion
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import (
@@ -24,6 +25,7 @@ from renderers.errors import (
     OverlongPromptError,
     RolloutError,
     TemplateError,
+    TemplateRefusalError,
     UnusedRewardWarning,
 )
 from renderers.rollout import Added, Rollout, Turn
@@ -563,6 +565,30 @@ def test_forks_sample_at_the_same_time(renderer: ChatRenderer) -> None:
     asyncio.run(run())
     assert len({tuple(prompt) for prompt, _ in sampler.requests}) == 1
     assert [branch.turns[-1].rollout for branch in rollout.branches] == list(range(1, 9))
+
+
+def test_an_error_names_the_new_message_that_the_bridge_refuses(renderer: ChatRenderer) -> None:
+    class Refusing:
+        """A renderer of a template that refuses tool results, and names the turn with the call."""
+
+        parse_response, get_stop_token_ids = renderer.parse_response, renderer.get_stop_token_ids
+
+        def render_ids(self, messages: list[Any], **options: Any) -> list[int]:
+            if len(messages) > 1:
+                raise TemplateRefusalError("the id is missing", message=1)
+            return renderer.render_ids(messages, **options)
+
+        def bridge(self, prompt_ids: Any, completion_ids: Any, new: Any, **_: Any) -> BridgeRefusal:
+            return refuse_message("the id is missing", new)
+
+    rollout = Rollout(Refusing(), ScriptedSampler(renderer, [CALL]), [user("Hi")])  # type: ignore[arg-type]
+    sample(rollout)
+    before = rollout.messages
+    text = r"^the template rejects new message 0 \(tool\): the id is missing\. Fix the messages\."
+    with pytest.raises(TemplateRefusalError, match=text) as caught:
+        rollout.add([RESULT])
+    assert caught.value.__notes__ == ["Without a bridge: the chat template refuses message 1: the id is missing"]
+    assert rollout.messages == before
 
 
 def test_a_sampler_that_changes_its_ids_does_not_change_the_rollout(renderer: ChatRenderer) -> None:

@@ -18,7 +18,7 @@ from renderers.client.completion_checks import read_checked_response, without_vi
 from renderers.client.context_length import MODELS_TIMEOUT, RECENT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.engines.select import ENGINES, engine_of_server, find_engine
-from renderers.client.faults import retry_delay, to_error
+from renderers.client.faults import naming_address, retry_delay, to_error
 from renderers.client.response import read_json
 from renderers.client.sampling import build_sample_request
 from renderers.client.shared_tasks import share_task
@@ -325,10 +325,8 @@ class InferenceClient:
         """Raise errors of httpx as errors of this package, and add the address to errors about a response."""
         httpx, url = self._httpx, self._root + path
         try:
-            yield
-        except EngineError as error:
-            error.url, error.args = url, (f"{url}: {error}",)
-            raise
+            with naming_address(url):
+                yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
         except httpx.TimeoutException as error:

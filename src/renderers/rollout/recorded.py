@@ -85,6 +85,12 @@ class RecordedRollout:
         return tuple(self._trajectory.path_to(prompt.parent if turn is None else turn.number))
 
     @property
+    def _first_prompt(self) -> Prompt:
+        """The first prompt that was sampled from, or the present one."""
+        turns = self._trajectory.turns
+        return turns[0].prompt if turns else self._position.prompt
+
+    @property
     def branches(self) -> tuple[Branch, ...]:
         """The branches of this rollout, then those of its forks. `rows` returns a row for each, in the same order."""
         rollouts = [rollout.number for rollout in self.self_and_forks()]
