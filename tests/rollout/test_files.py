@@ -234,3 +234,17 @@ def test_a_renderer_with_another_prompt_is_an_error(line: str, tmp_path: Path) -
         with pytest.raises(RolloutError, match=f"{text}.* Pass the renderer that the rollout was sampled with"):
             load_rollouts(path, create_renderer(EXAMPLE_MODEL, chat_template=other))
     assert Rollout.load(path).rows()
+
+
+def test_a_file_is_valid_json_although_numbers_are_not_finite(tmp_path: Path) -> None:
+    renderer = create_renderer(EXAMPLE_MODEL)
+    rollout = Rollout(renderer, None, [user("Hi")])
+    call = '<|call|>{"name": "look", "arguments": {"c": 1e999, "d": -1e999}}<|/call|><|end|>'
+    turn = rollout.record(ScriptedSampler(renderer, ()).complete(encode(renderer, call)))
+    rollout.extras = {"score": math.nan, "$float": "nan"}
+    path = tmp_path / "rollout.jsonl"
+    rollout.save(path)
+    json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda name: pytest.fail(name))
+    loaded = Rollout.load(path)
+    assert loaded.turns[0].parsed.tool_calls == turn.parsed.tool_calls
+    assert repr(loaded.extras) == repr(rollout.extras)

@@ -20,11 +20,11 @@ from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.engines.select import ENGINES, engine_of_server, find_engine
 from renderers.client.faults import naming_address, retry_delay, to_error
 from renderers.client.response import read_json
-from renderers.client.sampling import build_sample_request
+from renderers.client.sampling import build_sample_request, read_headers
 from renderers.client.shared_tasks import share_task
 from renderers.client.streams import read_completion
 from renderers.client.task_streams import TaskStream
-from renderers.core.arguments import check_int, check_mapping
+from renderers.core.arguments import check_int, check_optional_str
 from renderers.core.inputs import TokenIds
 from renderers.core.jsontypes import JsonObject
 from renderers.core.text import describe_type
@@ -84,6 +84,8 @@ class InferenceClient:
             raise TypeError(f"base_url must be a str such as 'http://localhost:8000', not {describe_type(base_url)}")
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must start with http:// or https://, not {base_url!r}")
+        check_optional_str("model", model)
+        check_optional_str("api_key", api_key)
         if timeout is not None:
             _check_seconds("timeout", timeout)
         if max_connections is not None:
@@ -103,7 +105,7 @@ class InferenceClient:
         limit = MODELS_TIMEOUT if timeout is None else min(timeout, MODELS_TIMEOUT)
         self._models_timeout = self._httpx.Timeout(limit, connect=_CONNECT_TIMEOUT, pool=None)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
-            headers={**credentials, **check_mapping("headers", headers)},
+            headers={**credentials, **read_headers("headers", headers)},
             timeout=self._httpx.Timeout(timeout, connect=_CONNECT_TIMEOUT, pool=None),
             transport=transport,
         )
@@ -146,7 +148,7 @@ class InferenceClient:
             cache_salt=cache_salt,
             priority=priority,
         )
-        return without_views(await self.sample_request(request, check_mapping("headers", headers)))
+        return without_views(await self.sample_request(request, read_headers("headers", headers)))
 
     async def stream(
         self,
@@ -172,7 +174,7 @@ class InferenceClient:
             priority=priority,
             stream=True,
         )
-        headers = check_mapping("headers", headers)
+        headers = read_headers("headers", headers)
         async with contextlib.aclosing(TaskStream(self.stream_request(request, headers))) as items:
             async for item in items:
                 yield item
