@@ -80,6 +80,6 @@ def test_a_model_must_be_a_text() -> None:
 
 @pytest.mark.parametrize("headers", [{"X": 5}, {"X": None}, {5: "x"}])
 def test_a_header_that_is_not_a_text_is_named(headers: Any) -> None:
-    with pytest.raises(TypeError, match=r"extra_headers\[('X'|5)\] must be a str"):
+    with pytest.raises(TypeError, match=r"^extra_headers\['X'\] must be a str|^the names of extra_headers must be str"):
         read_headers("extra_headers", headers)
     assert read_headers("headers", {"X": "5"}) == {"X": "5"}

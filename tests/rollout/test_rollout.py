@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
+from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, create_renderer_pool, load_tokenizer
 from renderers.bridging.refusal import BridgeRefusal, refuse_message
 from renderers.client.completion import Completion
 from renderers.core.tokens import RenderedTokens
@@ -909,6 +909,31 @@ def test_a_copy_shares_nothing_with_the_rollout(renderer: ChatRenderer) -> None:
     copied.add([user("And?")])
     copied.record(completion())
     assert (len(rollout.turns), len(rollout._trajectory.turns)) == (1, 1)
+
+
+def test_a_client_is_set_for_the_forks_without_one(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", "B<|end|>")
+    other = ScriptedSampler(renderer, ["C<|end|>"])
+    rollout.fork(2)
+    restored = pickle.loads(pickle.dumps(rollout))
+    restored.forks[1].client = other
+    restored.client = sampler
+    assert [restored.client, *(fork.client for fork in restored.forks)] == [sampler, sampler, other]
+    sample(restored.forks[0])
+
+
+def test_a_rollout_with_a_pool_can_be_copied_and_saved_but_not_pickled(renderer: ChatRenderer, tmp_path: Any) -> None:
+    pool = create_renderer_pool(EXAMPLE_MODEL, size=2)
+    rollout = Rollout(pool, ScriptedSampler(renderer, ["A<|end|>"]), [user("Hi")])
+    sample(rollout)
+    with pytest.raises(TypeError, match=r"a RendererPool cannot be pickled\..* set the renderer of a rollout to None"):
+        pickle.dumps(rollout)
+    copied = copy.deepcopy(rollout)
+    assert copied.renderer is pool
+    assert copied.add([user("And?")]).is_bridged
+    rollout.save(tmp_path / "rollout.jsonl")
+    rollout.renderer = None
+    assert pickle.loads(pickle.dumps(rollout)).rows() == Rollout.load(tmp_path / "rollout.jsonl").rows()
 
 
 def test_a_rollout_of_many_turns_is_pickled(renderer: ChatRenderer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from renderers.client.completion import Completion
 from renderers.client.engines.base import SampleRequest
 from renderers.core.arguments import check_int, check_mapping, check_optional_str
-from renderers.core.text import common_prefix_length, describe_type, quote_short
+from renderers.core.text import common_prefix_length, describe_type
 from renderers.core.token_ids import as_ids
 from renderers.errors import MalformedGenerateResponseError
 
@@ -98,7 +98,7 @@ def _check_json(name: str, value: Any) -> None:
     except TypeError as error:
         raise TypeError(f"{name} must be JSON data, not {describe_type(value)}: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} must be JSON data with finite numbers, not {quote_short(repr(value))}") from error
+        raise ValueError(f"{name} must be JSON data with finite numbers, not {repr(value)[:80]}") from error
 
 
 def read_headers(name: str, headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -109,8 +109,10 @@ def read_headers(name: str, headers: Mapping[str, str] | None) -> dict[str, str]
     """
     checked = check_mapping(name, headers)
     for key, value in checked.items():
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise TypeError(f"{name}[{key!r}] must be a str with a name that is a str, not {describe_type(value)}")
+        if not isinstance(key, str):
+            raise TypeError(f"the names of {name} must be str, not {describe_type(key)}")
+        if not isinstance(value, str):
+            raise TypeError(f"{name}[{key!r}] must be a str, not {describe_type(value)}")
     return checked
 
 

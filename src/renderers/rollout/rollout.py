@@ -164,12 +164,16 @@ class Rollout(RecordedRollout):
 
     @property
     def client(self) -> RolloutClient | None:
-        """The inference client. None in copies and pickles."""
+        """The inference client. None in copies and pickles. Forks without a client get the one that is set."""
         return self._client
 
     @client.setter
     def client(self, client: RolloutClient | None) -> None:
-        self._client = check_client(client, model=self.model)
+        rollouts = [each for each in self.self_and_forks() if each is self or each._client is None]
+        for rollout in rollouts:
+            check_client(client, model=rollout.model)
+        for rollout in rollouts:
+            rollout._client = client
 
     @property
     def model(self) -> str | None:
