@@ -41,6 +41,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests have measured. The output of tests that pass is not shown."""
+    for report in terminalreporter.getreports("passed"):
+        for name, lines in report.user_properties:
+            if name == "figures":
+                terminalreporter.section(report.nodeid)
+                terminalreporter.write_line(str(lines))
+
+
 @pytest.fixture(scope="session")
 def hub() -> Path:
     """Return the root of a Hugging Face cache with real models."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scripts.incumbent.classes import CLASSES, FailureClass
-from scripts.incumbent.report import explain, table
+from scripts.incumbent.report import count_uncounted, explain, table
 
 DATES = FailureClass(name="dates", reason="The date is an argument.", tests=(r"^tests/test_dates\.py::",))
 TEXTS = FailureClass(name="error texts", reason="Other words.", tests=(r"::test_raises",), message="Regex pattern")
@@ -33,8 +33,13 @@ def test_a_class_without_failures_is_unused() -> None:
 def test_the_table_counts_tests_by_class_with_and_without_the_old_program() -> None:
     explained = explain({"tests/test_dates.py::test_today": "assert 1 == 2"}, (DATES,))
 
-    page = table(explained, explain({}, (DATES,)), release="0.1.12", passing=200, program="harmony-0.1")
+    uncounted = count_uncounted([None, "skipped: no torch", "failed: KeyError", "failed: KeyError"])
+    page = table(
+        explained, explain({}, (DATES,)), release="0.1.12", passing=200, program="harmony-0.1", uncounted=uncounted
+    )
 
+    assert "3 do not pass on that release:\n\n- 1 are skipped" in page
+    assert "- 2 fail for other reasons" in page
     assert "| pass on this package | 199 (99.5 %) | 200 (100.0 %) |" in page
     assert "| dates | 1 | 0 | The date is an argument. |" in page
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scripts.incumbent.classes import CLASSES, FailureClass
+
+_UNCOUNTED = {
+    r"failed: OSError: We couldn": "need other models",
+    r"failed: ValueError: Couldn't instantiate the backend tokenizer": (
+        "need the tokenizers of Kimi K2, which transformers cannot build here"
+    ),
+    r"skipped": "are skipped, most because they do not apply to a model",
+}
+"""The reasons why tests do not pass on release 0.1 itself, by the start of their outcomes."""
+_OTHER = "fail for other reasons, such as a difference between that release and the chat template of a model"
 
 MOST_FAILURES = 150
 """The number of tests that may fail with the program of release 0.1 for gpt-oss. It may only decrease."""
@@ -46,18 +56,53 @@ def matches(entry: FailureClass, test: str, message: str) -> bool:
     return in_tests and (entry.message is None or re.search(entry.message, message) is not None)
 
 
-def table(defaults: Explained, with_program: Explained, *, release: str, passing: int, program: str) -> str:
-    """Return the page with the counts: with the defaults, and with a program for gpt-oss."""
-    return "\n".join(_lines(defaults, with_program, release, passing, program)) + "\n"
+def count_uncounted(outcomes: Iterable[str | None]) -> dict[str, int]:
+    """Return the number of tests that do not pass on release 0.1 itself, by the reason.
+
+    >>> count_uncounted([None, "skipped: torch required", "failed: OSError: We couldn't connect to the hub"])
+    {'need other models': 1, 'are skipped, most because they do not apply to a model': 1}
+    """
+    counts = dict.fromkeys((*_UNCOUNTED.values(), _OTHER), 0)
+    for outcome in outcomes:
+        if outcome is not None:
+            counts[next((text for start, text in _UNCOUNTED.items() if re.match(start, outcome)), _OTHER)] += 1
+    return {reason: count for reason, count in counts.items() if count}
 
 
-def _lines(defaults: Explained, with_program: Explained, release: str, passing: int, program: str) -> Iterator[str]:
+def table(
+    defaults: Explained,
+    with_program: Explained,
+    *,
+    release: str,
+    passing: int,
+    program: str,
+    uncounted: Mapping[str, int],
+) -> str:
+    """Return the page with the counts: with the defaults, and with a program for gpt-oss.
+
+    `uncounted` are the numbers of tests that do not pass on that release, by the reason.
+    """
+    return "\n".join(_lines(defaults, with_program, release, passing, program, uncounted)) + "\n"
+
+
+def _lines(
+    defaults: Explained,
+    with_program: Explained,
+    release: str,
+    passing: int,
+    program: str,
+    uncounted: Mapping[str, int],
+) -> Iterator[str]:
     runs = defaults, with_program
     yield f"# The tests of release {release} on this release"
     yield ""
     yield f"`make test-incumbent` runs the tests of the source package of `renderers` {release} on this package. A"
     yield "plugin adds the private names that these tests use, and sets their clock to the default date of this"
-    yield "package. Only tests that pass on that release are counted: many need models that are not available."
+    yield "package. Only tests that pass on that release here are counted. Tests with a model as parameter run only if"
+    yield f"it is available. Of the others, {sum(uncounted.values()):,} do not pass on that release:"
+    yield ""
+    for reason, count in uncounted.items():
+        yield f"- {count:,} {reason}"
     yield ""
     yield "The tests run with the defaults of this package. Those of gpt-oss that fail run again with"
     yield f'`program="{program}"`, which keeps'

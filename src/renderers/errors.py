@@ -45,7 +45,8 @@ UserWarning
 ├── MissingTokenWarning           a template writes a special token that a tokenizer object does not name
 ├── PromptMismatchWarning         a turn of a training sample does not follow its generation prompt
 ├── UnknownTemplateWarning        a template is not one of the templates of its family
-└── UnreadSwitchWarning           a switch or an option is set that has no effect with the template
+├── UnreadSwitchWarning           a switch or an option is set that has no effect with the template
+└── UnusedRewardWarning           a fork has a reward but no row
 """
 
 from __future__ import annotations
@@ -238,6 +239,10 @@ class RolloutFileError(ValueError):
 
 class RolloutError(RuntimeError):
     """A rollout cannot do this in its present state: there is no client, no prompt, or a call is still running."""
+
+
+class UnusedRewardWarning(UserWarning):
+    """A fork of a rollout has a reward or an advantage, but no row: it sampled no turn."""
 
 
 class RendererPoolError(RuntimeError):

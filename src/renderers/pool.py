@@ -8,7 +8,7 @@ import inspect
 import os
 import queue
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from renderers.core.completions import ParsedResponse
 from renderers.core.inputs import MessageLike, TokenIds
@@ -56,6 +56,16 @@ class RendererPool:
             self._free.put(renderer)
             if slot == 0:
                 self._first = renderer
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a RendererPool cannot be pickled. Pickle a ChatRenderer, which needs no pool, or set the renderer of a "
+            "rollout to None before you pickle it."
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Threads can share it.
+        return self
 
     @property
     def size(self) -> int:

@@ -77,8 +77,7 @@ def test_the_length_is_looked_up_again_some_time_after_a_failed_request(
 
     assert [look_up(), look_up()] == [None, None]
     assert len(responses) == 2
-    monkeypatch.setattr(context_length_module, "_RETRY_SECONDS", 0.0)
-    context_length_module._RETRY_TIMES["http://a", None] = 0.0
+    monkeypatch.setattr(context_length_module, "RECENT", -1.0)
     assert [look_up(), look_up(), look_up()] == [None, 9, 9]
     assert responses == []
     (record,) = caplog.records
@@ -88,8 +87,31 @@ def test_the_length_is_looked_up_again_some_time_after_a_failed_request(
     )
 
 
+def test_an_old_length_is_looked_up_again_and_kept_if_that_fails() -> None:
+    responses: list[Any] = [{"data": [{"id": "m", "max_model_len": length}]} for length in (9, 5)]
+
+    async def get_models() -> Any:
+        return responses.pop(0)
+
+    def look_up(max_age: float) -> int | None:
+        return asyncio.run(look_up_context_length("http://a", "m", get_models, max_age=max_age))
+
+    assert [look_up(-1), look_up(60), look_up(-1), look_up(60)] == [9, 9, 5, 5]
+    # There are no more responses.
+    assert look_up(-1) == 5
+
+
+def test_a_length_that_was_set_by_the_caller_is_not_looked_up() -> None:
+    _max_prompt_len_cache["http://a", "m"] = 7
+
+    async def get_models() -> Any:
+        raise AssertionError
+
+    assert asyncio.run(look_up_context_length("http://a", "m", get_models, max_age=1)) == 7
+
+
 def test_a_length_that_the_server_does_not_report_is_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context_length_module, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(context_length_module, "RECENT", -1.0)
     responses: list[Any] = [{"data": []}]
 
     async def get_models() -> Any:

@@ -94,4 +94,11 @@ def test_delays_grow_up_to_a_limit() -> None:
     delays = [retry_delay(EngineConnectionError("refused"), attempt) or 0 for attempt in range(20)]
     assert all(0 < delay <= MAX_DELAY for delay in delays)
     assert delays[0] <= 0.5 < delays[8]
-    assert retry_delay(EngineStatusError("busy", status=429, retry_after=3), 9) == 3
+
+
+@pytest.mark.parametrize("seconds", [0, 3, MAX_DELAY])
+def test_clients_of_a_busy_server_return_at_different_times_and_later_each_time(seconds: float) -> None:
+    error = EngineStatusError("busy", status=429, retry_after=seconds)
+    delays = [(retry_delay(error, attempt) or 0) - seconds for attempt in (0, 0, 0, 0, 8)]
+    assert len({*delays}) == 5
+    assert 0 < max(delays[:4]) <= 0.5 < delays[4] <= MAX_DELAY

@@ -14,7 +14,8 @@ import openai
 import pytest
 
 from renderers import EXAMPLE_MODEL, RendererPool, create_renderer, load_tokenizer
-from renderers.client import generate
+from renderers.client import InferenceClient, generate
+from renderers.client import turns as turns_module
 from renderers.client.context_length import context_lengths
 from renderers.core.completions import ParsedResponse, ParsedToolCall, ToolCallParseStatus
 from renderers.core.tokens import MultiModalData, PlaceholderRange, RenderedTokens
@@ -199,6 +200,28 @@ def test_a_prompt_beyond_the_context_length_of_the_server_is_not_sent() -> None:
     assert server.samples == []
 
 
+def test_a_server_that_is_started_again_can_have_a_longer_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ScriptedServer([Reply([7]), Reply([7])], max_model_len=2)
+
+    async def call() -> None:
+        await server.start()
+        async with InferenceClient(server.base_url) as old:
+            with pytest.raises(OverlongPromptError):
+                await generate(client=old, renderer=MinimalRenderer(), messages=HI)
+            await server.stop()
+            server._max_model_len = 3
+            async with server.running(), InferenceClient(server.base_url) as new:
+                await generate(client=new, renderer=MinimalRenderer(), messages=HI)
+                server._max_model_len = 2
+                assert await new.context_length(max_age=-1.0) == 2
+                server._max_model_len = 3
+                monkeypatch.setattr(turns_module, "RECENT", -1.0)
+                await generate(client=old, renderer=MinimalRenderer(), messages=HI)
+
+    asyncio.run(call())
+    assert len(server.samples) == 2
+
+
 def test_an_explicit_length_is_checked_without_a_lookup() -> None:
     with serve(ScriptedServer([Reply([7])], max_model_len=2)) as server:
         run(server, renderer=MinimalRenderer(), max_prompt_len=3)
@@ -273,8 +296,11 @@ def test_a_malformed_response_is_an_error_before_anything_is_parsed(reply: Reply
         def parse_response(self, *args: Any, **kwargs: Any) -> ParsedResponse:
             raise AssertionError("a malformed response was parsed")
 
-    with serve(ScriptedServer([reply])) as server, pytest.raises(MalformedGenerateResponseError, match=text):
+    with serve(ScriptedServer([reply])) as server, pytest.raises(MalformedGenerateResponseError, match=text) as caught:
         run(server, renderer=Unparsed())
+    url = f"{server.base_url}/inference/v1/generate"
+    assert caught.value.url == url
+    assert str(caught.value).startswith(f"{url}: ")
 
 
 # ==================

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from renderers.client.completion import Completion
-from renderers.client.sampling import build_sample_request, check_prompt, read_sampling_params
+from renderers.client.sampling import build_sample_request, check_prompt, read_headers, read_sampling_params
 from renderers.errors import MalformedGenerateResponseError
 
 
@@ -51,3 +51,35 @@ def test_stop_tokens_may_be_any_collection_of_ids(stops: Any) -> None:
 @pytest.mark.parametrize("params", [None, {}, {"max_tokens": None, "stop_token_ids": None}, {"max_tokens": 0}])
 def test_parameters_without_a_limit_are_kept(params: Any) -> None:
     assert read_sampling_params(params) == (params or {})
+
+
+def test_numbers_of_numpy_become_those_of_python() -> None:
+    params = read_sampling_params({"temperature": np.float32(0.5), "top_k": np.int64(3), "seed": np.array(7)})
+    assert json.loads(json.dumps(params)) == {"temperature": 0.5, "top_k": 3, "seed": 7}
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (object(), TypeError),
+        ({5}, TypeError),
+        ([{"a": object()}], TypeError),
+        (float("nan"), ValueError),
+        ([float("inf")], ValueError),
+    ],
+)
+def test_a_parameter_that_is_not_json_is_named(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"sampling_params\['temperature'\] must be JSON data"):
+        build_sample_request([1], model=None, sampling_params={"temperature": value})
+
+
+def test_a_model_must_be_a_text() -> None:
+    with pytest.raises(TypeError, match="model must be a str or None, not an int"):
+        build_sample_request([1], model=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("headers", [{"X": 5}, {"X": None}, {5: "x"}])
+def test_a_header_that_is_not_a_text_is_named(headers: Any) -> None:
+    with pytest.raises(TypeError, match=r"^extra_headers\['X'\] must be a str|^the names of extra_headers must be str"):
+        read_headers("extra_headers", headers)
+    assert read_headers("headers", {"X": "5"}) == {"X": "5"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -159,6 +161,31 @@ def test_threads_can_close_a_client_at_once() -> None:
             for closing in [pool.submit(client.close) for _ in range(4)]:
                 closing.result(10)
             assert not client._thread.is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork processes")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_cannot_use_the_client() -> None:
+    with client_of(Reply([7])) as client:
+        client.sample([1])
+        turn = client.stream(renderer=RENDERER, messages=HI)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                signal.alarm(10)
+                for call in (
+                    lambda: client.sample([1]),
+                    lambda: client.stream(renderer=RENDERER, messages=HI),
+                    lambda: next(turn),
+                ):
+                    with pytest.raises(RuntimeError, match="before the process was forked"):
+                        call()
+                turn.close()
+                client.close()
+                status = 0
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize(

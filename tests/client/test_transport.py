@@ -126,9 +126,8 @@ def test_requests_that_wait_for_the_engine_share_a_failed_lookup() -> None:
         async with server.running(), InferenceClient(server.base_url, retries=2) as client:
             return await asyncio.gather(*(client.sample([1]) for _ in range(8)), return_exceptions=True)
 
-    errors = asyncio.run(call())
-    assert len(server.requests) == 3
-    assert all(isinstance(error, EngineError) for error in errors)
+    asyncio.run(call())
+    assert [request.method for request in server.requests] == ["GET"] * 3 + ["POST"] * 8
 
 
 def test_an_unknown_engine_is_an_error_that_names_the_option() -> None:
@@ -138,11 +137,29 @@ def test_an_unknown_engine_is_an_error_that_names_the_option() -> None:
 
 
 @pytest.mark.parametrize("models", [Reply(status=500), Reply(status=404), Reply(raw=b"<html>"), Reply(reset=True)])
-def test_a_list_of_models_that_cannot_be_read_is_an_error_that_names_the_option(models: Reply) -> None:
-    with serve(ScriptedServer([], models=models)) as server, pytest.raises(EngineError, match="Pass engine=") as caught:
-        sample(server)
-    assert caught.value.url == f"{server.base_url}/v1/models"
-    assert isinstance(caught.value.__cause__, EngineError)
+def test_without_a_list_of_models_the_engine_is_vllm(models: Reply, caplog: pytest.LogCaptureFixture) -> None:
+    async def use(client: InferenceClient) -> list[int]:
+        first = await client.sample([1])
+        return first.token_ids + (await client.sample([1])).token_ids
+
+    with serve(ScriptedServer([Reply([7]), Reply([8])], models=models)) as server:
+        assert run(server, use, retries=0) == [7, 8]
+    assert [request.path for request in server.requests] == ["/v1/models", *["/inference/v1/generate"] * 2]
+    (record,) = caplog.records
+    assert f"{server.base_url}: the engine is unknown, so vLLM is assumed. Pass engine=." in record.getMessage()
+
+
+def test_the_engine_is_detected_later_if_the_list_of_models_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "RECENT", -1.0)
+    server = ScriptedServer([], owned_by="sglang", models=Reply(status=404))
+
+    async def use(client: InferenceClient) -> list[str]:
+        names = [(await client.engine()).name, (await client.engine()).name]
+        server._models = None
+        return [*names, (await client.engine()).name]
+
+    with serve(server):
+        assert run(server, use) == ["vllm", "vllm", "sglang"]
 
 
 def test_without_a_connection_the_engine_is_not_the_reason() -> None:
@@ -154,13 +171,14 @@ def test_without_a_connection_the_engine_is_not_the_reason() -> None:
         asyncio.run(call())
 
 
-def test_the_list_of_models_has_a_short_timeout_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_models_has_a_short_timeout_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(transport_module, "MODELS_TIMEOUT", 0.05)
     models = Reply(delay=60)
     with serve(ScriptedServer([Reply([7])], models=models)) as server:
-        with pytest.raises(EngineError, match=r"no response within 0\.05 seconds \(ReadTimeout\)$"):
-            sample(server, timeout=None, retries=1)
-        assert sample(server, engine="vllm", timeout=None).token_ids == [7]
+        assert sample(server, timeout=None, retries=1).token_ids == [7]
+    assert caplog.messages[0].endswith("no response within 0.05 seconds (ReadTimeout)")
     assert [request.method for request in server.requests] == ["GET", "GET", "POST"]
 
 
@@ -318,6 +336,9 @@ def test_the_client_does_not_wait_longer_than_its_limit() -> None:
         "This model's maximum context length is 3 tokens. However, your request has 3 input tokens.",
         "The decoder prompt (length 3) is longer than the maximum model length of 2. Make sure that it is not.",
         "The input (3 tokens) is longer than the model's context length (2 tokens).",
+        "Input length (3 tokens) exceeds the maximum allowed length (2 tokens). Use a shorter input.",
+        "Requested token count exceeds the model's maximum context length of 2 tokens. You requested 5 tokens.",
+        "The prompt (total length 3) is too long to fit into the model (context length 2).",
     ],
 )
 def test_a_prompt_that_the_server_refuses_for_its_length_is_overlong(message: str) -> None:
@@ -335,6 +356,16 @@ def test_a_stream_can_report_that_the_prompt_is_too_long(prompt_length: int) -> 
     kind = OverlongPromptError if prompt_length == 3 else EngineStreamError
     with serve(ScriptedServer([Reply([7], events=0, stream_error=message)])) as server, pytest.raises(kind) as caught:
         run(server, lambda client: anext(client.stream([1] * prompt_length)), engine="vllm")
+    assert message in str(caught.value.__cause__ or caught.value)
+
+
+@pytest.mark.parametrize("prompt_length", [3, 1])
+def test_a_stream_of_sglang_can_report_that_the_prompt_is_too_long(prompt_length: int) -> None:
+    message = "Input length (3 tokens) exceeds the maximum allowed length (2 tokens)."
+    kind = OverlongPromptError if prompt_length == 3 else EngineStreamError
+    reply = Reply(finish_reason="abort", abort_status=400, message=message)
+    with serve(ScriptedServer([reply])) as server, pytest.raises(kind) as caught:
+        run(server, lambda client: anext(client.stream([1] * prompt_length)), engine="sglang")
     assert message in str(caught.value.__cause__ or caught.value)
 
 
@@ -413,6 +444,19 @@ def test_a_stream_yields_ids_as_they_arrive_and_then_the_completion(format_name:
     assert chunks == [[7, 8], [9]]
     for name in ("token_ids", "logprobs", "finish_reason", "usage", "weight_versions", "request_id"):
         assert getattr(completion, name) == getattr(whole, name)
+
+
+@pytest.mark.parametrize("body", [b"<html>busy</html>", b'{"error": "busy"}', b"\n<p>" + b"busy " * 1000])
+def test_a_response_that_is_not_a_stream_of_events_is_quoted(body: bytes) -> None:
+    text = "the response must be a stream of events, not '.{,9}(<html>|error|<p>).*busy"
+    with serve(ScriptedServer([Reply(raw=body)])) as server, pytest.raises(MalformedGenerateResponseError, match=text):
+        run(server, collect, engine="vllm")
+
+
+@pytest.mark.parametrize("body", [b"", b"\n", b'data: {"choices"', b": ping\n\n"])
+def test_a_stream_that_is_cut_off_before_its_first_event_is_an_error(body: bytes) -> None:
+    with serve(ScriptedServer([Reply(raw=body)])) as server, pytest.raises(EngineStreamError, match="after 0 tokens"):
+        run(server, collect, engine="vllm")
 
 
 def test_a_stream_that_is_left_closes_its_connection() -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderers import EXAMPLE_MODEL, Completion, create_renderer
-from renderers.errors import RolloutFileError
+from renderers.errors import RolloutError, RolloutFileError
 from renderers.rollout import Rollout, load_rollouts
 from renderers.rollout.files import write_records
 from tests.support.conversations import user
@@ -200,3 +200,51 @@ def test_a_damaged_value_anywhere_is_an_error_or_does_no_harm(data: st.DataObjec
     for row in rows:
         assert len(row.token_ids) == len(row.logprobs) == len(row.loss_mask)
         row.arrays()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("logprobs", float("nan"), r"turn 0: completion.logprobs\[0\] must be finite"),
+        ("logprobs", 5.0, r"turn 0: completion.logprobs\[0\] must not be positive"),
+        ("token_ids", -1, r"turn 0: completion.token_ids\[0\] is -1"),
+        ("weight_versions", ["a", 0, 999], r"turn 0: weight_versions\[0\] must have a version and a range"),
+    ],
+)
+def test_evidence_that_is_not_valid_is_an_error(line: str, tmp_path: Path, key: str, value: Any, text: str) -> None:
+    record = json.loads(line)
+    record["turns"][0]["completion"][key] = [value, *record["turns"][0]["completion"][key][1:]]
+    path = tmp_path / "wrong.jsonl"
+    path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    with pytest.raises(RolloutFileError, match=rf"line 1 is damaged: {text}"):
+        Rollout.load(path)
+
+
+def test_a_renderer_with_another_prompt_is_an_error(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    path.write_text(line, encoding="utf-8")
+    renderer = create_renderer(EXAMPLE_MODEL)
+    template = renderer.tokenizer.chat_template
+    assert template is not None
+    Rollout.load(path, renderer)
+    for other, text in (
+        (f"X{template}", "gives another first prompt than the rollout has: .* differ from index"),
+        ("{{ raise_exception('never') }}", "cannot render the first prompt of the rollout: .*never"),
+    ):
+        with pytest.raises(RolloutError, match=f"{text}.* Pass the renderer that the rollout was sampled with"):
+            load_rollouts(path, create_renderer(EXAMPLE_MODEL, chat_template=other))
+    assert Rollout.load(path).rows()
+
+
+def test_a_file_is_valid_json_although_numbers_are_not_finite(tmp_path: Path) -> None:
+    renderer = create_renderer(EXAMPLE_MODEL)
+    rollout = Rollout(renderer, None, [user("Hi")])
+    call = '<|call|>{"name": "look", "arguments": {"c": 1e999, "d": -1e999}}<|/call|><|end|>'
+    turn = rollout.record(ScriptedSampler(renderer, ()).complete(encode(renderer, call)))
+    rollout.extras = {"score": math.nan, "$float": "nan"}
+    path = tmp_path / "rollout.jsonl"
+    rollout.save(path)
+    json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda name: pytest.fail(name))
+    loaded = Rollout.load(path)
+    assert loaded.turns[0].parsed.tool_calls == turn.parsed.tool_calls
+    assert repr(loaded.extras) == repr(rollout.extras)

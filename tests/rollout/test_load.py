@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -28,7 +28,7 @@ COMPLETIONS = (
 )
 
 
-def test_256_rollouts_of_8_turns_have_no_wrong_token() -> None:
+def test_256_rollouts_of_8_turns_have_no_wrong_token(record_property: Callable[[str, object], None]) -> None:
     renderer = create_renderer(EXAMPLE_MODEL)
     replies = ReplyTable([encode(renderer, text) for text in COMPLETIONS])
     server = ScriptedServer(replies)
@@ -44,4 +44,4 @@ def test_256_rollouts_of_8_turns_have_no_wrong_token() -> None:
     sent = Counter(tuple(body["token_ids"]) for body in server.samples)
     assert sent == Counter(tuple(row.token_ids[: turn.start]) for row in rows for turn in row.turns)
     assert len(rows) > 256, "no bridge was refused"
-    sys.stdout.write("\n".join(align_columns(load_table(report))) + "\n")
+    record_property("figures", "\n".join(align_columns(load_table(report))))

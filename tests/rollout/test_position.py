@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from tests.rollout.test_rows import make_turn
         ({"max_tokens": 20}, {}, {"max_tokens": 20}),
         ({"max_tokens": 20}, {"max_tokens": 100}, {"max_tokens": 60}),
         ({"max_tokens": None, "seed": 1}, {"seed": 2}, {"max_tokens": 60, "seed": 2}),
+        ({"min_tokens": 80, "max_tokens": 90}, {}, {"min_tokens": 60, "max_tokens": 60}),
+        ({"min_tokens": 80}, {"min_tokens": 5}, {"min_tokens": 5, "max_tokens": 60}),
+        ({"min_tokens": None}, {}, {"min_tokens": None, "max_tokens": 60}),
     ],
 )
 def test_a_turn_gets_at_most_the_tokens_that_are_left(given: Any, own: Any, expected: dict[str, Any]) -> None:
@@ -39,3 +43,11 @@ def test_a_turn_at_the_limit_stops_the_rollout() -> None:
     limits = (3, 4, 5)
     reasons = [RolloutOptions(max_total_tokens=limit).stop_reason_after(turn) for limit in limits]
     assert reasons == ["max_total_tokens", "max_total_tokens", None]
+
+
+@pytest.mark.parametrize("reason", ["length", "abort", "repetition", "stop", None])
+def test_a_turn_that_was_cut_off_stops_the_rollout(reason: Any) -> None:
+    turn = make_turn(0, [1, 2], [3, 4])
+    turn = dataclasses.replace(turn, completion=dataclasses.replace(turn.completion, finish_reason=reason))
+    assert RolloutOptions(on_length="stop").stop_reason_after(turn) == (None if reason == "stop" else reason)
+    assert RolloutOptions().stop_reason_after(turn) is None

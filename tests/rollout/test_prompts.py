@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, create_renderer_pool
+from renderers.bridging.refusal import refuse
 from renderers.rollout.position import RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from tests.support.conversations import TOOLS, user
@@ -37,6 +40,17 @@ def test_a_refusal_has_its_reason(renderer: ChatRenderer) -> None:
     assert ids is None
     assert refusal is not None
     assert refusal.reason is BridgeReason.ASSISTANT_MESSAGE
+    assert refusal.detail.endswith("Remove it, or go on with the rendered conversation.")
+
+
+def test_a_refusal_does_not_advise_what_the_rollout_does(renderer: ChatRenderer) -> None:
+    for reason in BridgeReason:
+        refusing = SimpleNamespace(bridge=lambda *_, reason=reason, **__: refuse(reason, "a fault"))
+        refusal = bridge_ids(refusing, [1], [2], [user("And?")], OPTIONS).refusal
+        assert refusal is not None
+        assert refusal.reason is reason
+        assert refusal.detail.startswith("a fault. ")
+        assert "ender the whole conversation" not in refusal.detail
 
 
 def test_a_pool_of_renderers_bridges(renderer: ChatRenderer) -> None:

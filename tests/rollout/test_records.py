@@ -132,5 +132,5 @@ def test_a_record_without_a_part_is_damaged(renderer: ChatRenderer, name: str) -
 def test_a_turn_with_too_few_logprobs_is_damaged(renderer: ChatRenderer) -> None:
     record = json.loads(json.dumps(to_record(rollout_of(renderer, TEXTS[0]))))
     record["turns"][0]["completion"]["logprobs"].pop()
-    with pytest.raises(ValueError, match="turn 0 has"):
+    with pytest.raises(ValueError, match=r"turn 0: completion token count \(\d+\) does not match logprob count"):
         from_record(record, RecordedRollout)

@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, load_tokenizer
+from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, create_renderer_pool, load_tokenizer
+from renderers.bridging.refusal import BridgeRefusal, refuse_message
 from renderers.client.completion import Completion
 from renderers.core.tokens import RenderedTokens
 from renderers.errors import (
@@ -24,10 +25,13 @@ from renderers.errors import (
     OverlongPromptError,
     RolloutError,
     TemplateError,
+    TemplateRefusalError,
+    UnusedRewardWarning,
 )
 from renderers.rollout import Added, Rollout, Turn
 from tests.support.conversations import TOOLS, tool, user
 from tests.support.models import HUB_AT_HAND, unpack_hub
+from tests.support.rollouts import check_laws
 from tests.support.scripted_sampler import ScriptedSampler, encode
 
 CALL = '<|think|>I look.<|/think|><|call|>{"name": "search", "arguments": {"query": "sky"}}<|/call|><|end|>'
@@ -563,6 +567,76 @@ def test_forks_sample_at_the_same_time(renderer: ChatRenderer) -> None:
     assert [branch.turns[-1].rollout for branch in rollout.branches] == list(range(1, 9))
 
 
+def test_an_error_names_the_new_message_that_the_bridge_refuses(renderer: ChatRenderer) -> None:
+    class Refusing:
+        """A renderer of a template that refuses tool results, and names the turn with the call."""
+
+        parse_response, get_stop_token_ids = renderer.parse_response, renderer.get_stop_token_ids
+
+        def render_ids(self, messages: list[Any], **options: Any) -> list[int]:
+            if len(messages) > 1:
+                raise TemplateRefusalError("the id is missing", message=1)
+            return renderer.render_ids(messages, **options)
+
+        def bridge(self, prompt_ids: Any, completion_ids: Any, new: Any, **_: Any) -> BridgeRefusal:
+            return refuse_message("the id is missing", new)
+
+    rollout = Rollout(Refusing(), ScriptedSampler(renderer, [CALL]), [user("Hi")])  # type: ignore[arg-type]
+    sample(rollout)
+    before = rollout.messages
+    text = r"^the template rejects new message 0 \(tool\): the id is missing\. Fix the messages\."
+    with pytest.raises(TemplateRefusalError, match=text) as caught:
+        rollout.add([RESULT])
+    assert caught.value.__notes__ == ["Without a bridge: the chat template refuses message 1: the id is missing"]
+    assert rollout.messages == before
+
+
+def test_a_sampler_that_changes_its_ids_does_not_change_the_rollout(renderer: ChatRenderer) -> None:
+    async def sampler(prompt_ids: list[int], *, sampling_params: Mapping[str, Any]) -> Completion:
+        prompt_ids.clear()
+        return Completion(token_ids=encode(renderer, "A<|end|>"), logprobs=[-1.0, -1.0], finish_reason="stop")
+
+    rollout = Rollout(renderer, sampler, [user("Hi")])
+    prompt_ids = rollout.prompt_ids
+    sample(rollout)
+    assert rollout.prompt_ids == prompt_ids
+    assert rollout.rows()[0].token_ids == prompt_ids + encode(renderer, "A<|end|>")
+
+
+def test_the_order_of_rows_is_that_of_the_forks(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, *(f"{number}<|end|>" for number in range(7)))
+    sample(rollout)
+    rollout.add([user("And?")])
+    first, second = rollout.fork(2)
+    sample(second)
+    first.add([user("Really?")])
+    inner = first.fork(2)
+    for fork in (inner[1], inner[0], rollout):
+        sample(fork)
+    for each, reward in zip((rollout, *inner, second), (0, 1, 2, 3), strict=True):
+        each.reward = reward
+    rows = rollout.rows()
+    assert [row.reward for row in rows] == [0, 1, 2, 3]
+    assert [row.rollout for row in rows] == [rollout.number, inner[0].number, inner[1].number, second.number]
+    assert [branch.turns[-1].rollout for branch in rollout.branches] == [row.rollout for row in rows]
+    assert [len(row.turns) for row in rows] == [2, 1, 1, 1]
+    assert [row.rollout for row in second.rows()] == [second.number]
+    check_laws(rollout, sampler.completions)
+
+
+def test_a_reward_of_a_fork_without_turns_is_reported(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, "A<|end|>", "B<|end|>")
+    sample(rollout)
+    forks = rollout.fork(3)
+    rollout.rows(reward=1.0)
+    forks[1].reward = 0.0
+    forks[2].advantage = 0.0
+    with pytest.warns(UnusedRewardWarning, match=r"sampled no turn, so they have no row: \[2, 3\]") as warned:
+        assert [row.reward for row in rollout.rows()] == [None]
+    assert warned[0].filename == __file__
+    assert [row.reward for row in forks[1].rows()] == [0.0]
+
+
 def test_a_rollout_goes_on_after_a_fork(renderer: ChatRenderer) -> None:
     rollout, _ = start(renderer, "A<|end|>", "B<|end|>", "C<|end|>")
     [fork] = rollout.fork(1)
@@ -570,7 +644,7 @@ def test_a_rollout_goes_on_after_a_fork(renderer: ChatRenderer) -> None:
     sample(fork)
     rollout.add([user("And?")])
     sample(rollout)
-    assert [len(branch.turns) for branch in rollout.branches] == [1, 2]
+    assert [len(branch.turns) for branch in rollout.branches] == [2, 1]
     assert len(fork.branches) == 1
 
 
@@ -835,6 +909,31 @@ def test_a_copy_shares_nothing_with_the_rollout(renderer: ChatRenderer) -> None:
     copied.add([user("And?")])
     copied.record(completion())
     assert (len(rollout.turns), len(rollout._trajectory.turns)) == (1, 1)
+
+
+def test_a_client_is_set_for_the_forks_without_one(renderer: ChatRenderer) -> None:
+    rollout, sampler = start(renderer, "A<|end|>", "B<|end|>")
+    other = ScriptedSampler(renderer, ["C<|end|>"])
+    rollout.fork(2)
+    restored = pickle.loads(pickle.dumps(rollout))
+    restored.forks[1].client = other
+    restored.client = sampler
+    assert [restored.client, *(fork.client for fork in restored.forks)] == [sampler, sampler, other]
+    sample(restored.forks[0])
+
+
+def test_a_rollout_with_a_pool_can_be_copied_and_saved_but_not_pickled(renderer: ChatRenderer, tmp_path: Any) -> None:
+    pool = create_renderer_pool(EXAMPLE_MODEL, size=2)
+    rollout = Rollout(pool, ScriptedSampler(renderer, ["A<|end|>"]), [user("Hi")])
+    sample(rollout)
+    with pytest.raises(TypeError, match=r"a RendererPool cannot be pickled\..* set the renderer of a rollout to None"):
+        pickle.dumps(rollout)
+    copied = copy.deepcopy(rollout)
+    assert copied.renderer is pool
+    assert copied.add([user("And?")]).is_bridged
+    rollout.save(tmp_path / "rollout.jsonl")
+    rollout.renderer = None
+    assert pickle.loads(pickle.dumps(rollout)).rows() == Rollout.load(tmp_path / "rollout.jsonl").rows()
 
 
 def test_a_rollout_of_many_turns_is_pickled(renderer: ChatRenderer) -> None:

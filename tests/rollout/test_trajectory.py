@@ -70,6 +70,13 @@ def test_a_branch_is_a_path_that_no_turn_extends(trajectory: Trajectory) -> None
     assert [message["content"] for message in branches[2].messages] == ["q4", "a4", "q6", "a6"]
 
 
+def test_branches_are_in_the_order_of_the_rollouts_that_sampled_them(trajectory: Trajectory) -> None:
+    turns = [dataclasses.replace(turn, rollout={2: 3, 5: 1, 6: 2}.get(turn.number, 0)) for turn in trajectory.turns]
+    branches = Trajectory(turns).branches(PARENTS, rollouts=[2, 1, 3])
+    assert [branch.turns[-1].number for branch in branches] == [6, 5, 2]
+    assert [branch.shared_turns for branch in branches] == [0, 0, 1]
+
+
 def test_branches_of_some_turns_end_with_them(trajectory: Trajectory) -> None:
     branches = trajectory.branches([0, 1, 4])
     assert [[turn.number for turn in branch.turns] for branch in branches] == [[0, 1], [4]]

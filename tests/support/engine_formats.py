@@ -110,7 +110,8 @@ def _vllm_events(body: Mapping[str, Any], reply: Reply, *, old: bool) -> list[di
 def _sglang_event(body: Mapping[str, Any], reply: Reply, start: int, end: int) -> dict[str, Any]:
     """Return a response with the tokens from `start` to `end`. Counts are those of all tokens so far."""
     is_last = end >= len(reply.token_ids)
-    reasons = {"length": {"type": "length", "length": end}, "abort": {"type": "abort", "message": reply.message}}
+    abort = {"type": "abort", "message": reply.message, "status_code": reply.abort_status, "err_type": None}
+    reasons = {"length": {"type": "length", "length": end}, "abort": abort}
     finish = reasons.get(reply.finish_reason, {"type": reply.finish_reason, "matched": None})
     entries = [
         [logprob, token_id, None] for token_id, logprob in zip(reply.token_ids, reply.logprob_list(), strict=False)

@@ -40,6 +40,8 @@ class Reply:
     logprobs: Sequence[float] | None = None
     """By default -0.5 for the first token, -1.0 for the second one, and so on up to -50."""
     finish_reason: str = "stop"
+    abort_status: int | None = None
+    """The status of a failure that SGLang reports with the finish reason `"abort"`, and with `message`."""
     top: Sequence[Mapping[int, float]] | None = None
     """The most probable tokens of each position."""
     choice: Mapping[str, Any] = field(default_factory=dict)

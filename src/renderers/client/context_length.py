@@ -1,4 +1,4 @@
-"""Look up the context length of a model from `/v1/models`, once for each server and model."""
+"""Look up the context length of a model from `/v1/models`, and keep it for each server and model."""
 
 from __future__ import annotations
 
@@ -7,58 +7,69 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from renderers.client.shared_tasks import share_task
 
-__all__ = ["MODELS_TIMEOUT", "context_lengths", "look_up_context_length"]
+__all__ = ["MODELS_TIMEOUT", "RECENT", "context_lengths", "look_up_context_length"]
 
 _LOG = logging.getLogger("renderers.client")
 MODELS_TIMEOUT = 10.0
 """Seconds to wait for the list of models, which a server returns at once."""
+RECENT = 10.0
+"""The age in seconds up to which a failed request is not repeated, and a length is trusted although it is exceeded.
+
+A request before each prompt would delay all of them.
+"""
 _KEEP = 1024
-_RETRY_SECONDS = 10.0
-"""The time after a failed request until the next one. A request before each prompt would delay all of them."""
 
 context_lengths: dict[tuple[str, str | None], int | None] = {}
 """The context length by base URL and model, None if it is unknown: the last `_KEEP` lookups of this process."""
 
-_RETRY_TIMES: dict[tuple[str, str | None], float] = {}
-"""The time of the next request for each length that is unknown because a request failed."""
+
+class _Lookup(NamedTuple):
+    time: float
+    has_failed: bool
+
+
+_LOOKUPS: dict[tuple[str, str | None], _Lookup] = {}
+"""The last lookup of each length."""
 _RUNNING: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str | None], asyncio.Task[int | None]]]
 _RUNNING = WeakKeyDictionary()
 
 
 async def look_up_context_length(
-    base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]]
+    base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]], *, max_age: float = math.inf
 ) -> int | None:
     """Return the context length of a model in tokens. None if the server does not report it, or the request fails.
 
-    Calls during a lookup wait for it. A length that the server does not report is not looked up again. After a failed
-    request there is another one, but not at once. Both are logged, once for each model.
+    Calls during a lookup wait for it. A length that was looked up more than `max_age` seconds ago is looked up again,
+    because the server may have been started again. If that fails, the known length is returned. After a failed request
+    there is another one, but not at once. An unknown length is logged, once for each model.
     """
     key = base_url, model
-    if key in context_lengths and time.monotonic() < _RETRY_TIMES.get(key, math.inf):
-        return context_lengths[key]
+    if key in context_lengths:
+        now = time.monotonic()
+        lookup = _LOOKUPS.get(key, _Lookup(now, False))
+        if now - lookup.time <= (RECENT if lookup.has_failed else max_age):
+            return context_lengths[key]
     running = _RUNNING.setdefault(asyncio.get_running_loop(), {})
     return await share_task(running, key, lambda: _look_up(base_url, model, get_models))
 
 
 async def _look_up(base_url: str, model: str | None, get_models: Callable[[], Awaitable[Any]]) -> int | None:
     key = base_url, model
-    length, reason = None, "/v1/models does not report it"
+    length, reason, has_failed = None, "/v1/models does not report it", False
     was_logged = key in context_lengths
     try:
-        models = await get_models()
-        _RETRY_TIMES.pop(key, None)
-        length = find_context_length(models, model)
+        length = find_context_length(await get_models(), model)
     except TypeError as error:
         reason = str(error)
     except Exception as error:
         # Whatever the reason is, an unknown length only means that the engine refuses a prompt that is too long.
-        reason = f"{type(error).__name__}: {error}"
-        _RETRY_TIMES[key] = time.monotonic() + _RETRY_SECONDS
+        reason, has_failed = f"{type(error).__name__}: {error}", True
+        length = context_lengths.get(key)
     if length is None and not was_logged:
         _LOG.warning(
             "%s: the lengths of prompts for %s are not checked, because its context length is unknown: %s",
@@ -69,8 +80,9 @@ async def _look_up(base_url: str, model: str | None, get_models: Callable[[], Aw
     while len(context_lengths) >= _KEEP and key not in context_lengths:
         oldest = next(iter(context_lengths))
         del context_lengths[oldest]
-        _RETRY_TIMES.pop(oldest, None)
+        _LOOKUPS.pop(oldest, None)
     context_lengths[key] = length
+    _LOOKUPS[key] = _Lookup(time.monotonic(), has_failed)
     return length
 
 

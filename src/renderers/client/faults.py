@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import json
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from renderers.client.stream_events import read_server_message
 from renderers.core.text import quote_short
@@ -20,13 +21,13 @@ from renderers.errors import (
     OverlongPromptError,
 )
 
-__all__ = ["MAX_DELAY", "retry_delay", "to_error", "to_overlong"]
+__all__ = ["MAX_DELAY", "naming_address", "retry_delay", "to_error", "to_overlong"]
 
 MAX_DELAY = 30.0
 """The longest time in seconds to wait before a request is sent again."""
 _FIRST_DELAY = 0.5
 
-_CONTEXT_LENGTH = re.compile(r"(?:context length|model length|max_model_len)[^\d]{0,20}(\d+)")
+_CONTEXT_LENGTH = re.compile(r"(?:context length|model length|max_model_len|maximum allowed length)[^\d]{0,20}(\d+)")
 """The context length in the refusal of a prompt by vLLM or SGLang."""
 
 
@@ -58,19 +59,31 @@ def to_overlong(error: EngineError, prompt_length: int | None) -> OverlongPrompt
     return OverlongPromptError(prompt_len=prompt_length, max_prompt_len=int(match[1]))
 
 
+@contextlib.contextmanager
+def naming_address(url: str) -> Iterator[None]:
+    """Add the address to errors about a response that are raised inside."""
+    try:
+        yield
+    except EngineError as error:
+        error.url, error.args = url, (f"{url}: {error}",)
+        raise
+
+
 def retry_delay(error: Exception, attempt: int, *, samples: bool = True) -> float | None:
     """Return the seconds to wait before a request is sent again. None if it must not be sent again.
 
     A request is sent again only if nothing was sampled: there was no connection, or the server refused it with status
-    429, or with status 503 and a time to wait. Other failures can come after tokens were sampled. A request that does
-    not sample is also sent again after a time-out, a lost connection, and a status from 500 on.
+    429, or with status 503 and a time to wait. If that time is longer than `MAX_DELAY`, it is not. Other failures can
+    come after tokens were sampled. A request that does not sample is also sent again after a time-out, a lost
+    connection, and a status from 500 on.
     """
     backoff: float = min(_FIRST_DELAY * 2**attempt, MAX_DELAY) * random.uniform(0.5, 1)
     if isinstance(error, EngineConnectionError):
         return backoff
     if isinstance(error, EngineStatusError):
         if error.retry_after is not None and error.status in (429, 503):
-            return error.retry_after if error.retry_after <= MAX_DELAY else None
+            # All clients of a busy server get the same time. The backoff lets them return at different ones.
+            return error.retry_after + backoff if error.retry_after <= MAX_DELAY else None
         return backoff if error.status == 429 or (error.status >= 500 and not samples) else None
     is_lost = isinstance(error, EngineTimeoutError | EngineDisconnectedError)
     return backoff if is_lost and not samples else None

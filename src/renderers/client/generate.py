@@ -10,9 +10,10 @@ from renderers.client.completion import Completion
 from renderers.client.engines.vllm import VllmEngine
 from renderers.client.offload import LONG_COMPLETION, maybe_offload, offload_long_work
 from renderers.client.openai_client import OpenAISampler, is_async_openai
+from renderers.client.sampling import read_headers
 from renderers.client.task_streams import TaskStream
 from renderers.client.turns import RequestSender, TurnRequest, to_result
-from renderers.core.arguments import check_mapping, check_renderer
+from renderers.core.arguments import check_renderer
 from renderers.core.completions import ParseEvent
 from renderers.core.inputs import MessageLike, TokenIds, ToolLike
 from renderers.core.protocols import Renderer
@@ -77,7 +78,7 @@ async def generate(
         max_prompt_len=max_prompt_len,
         process_multimodal=process_multimodal,
     )
-    headers = check_mapping("extra_headers", extra_headers)
+    headers = read_headers("extra_headers", extra_headers)
     prepared = await turn.prepare()
     completion = await turn.sender.sample_request(prepared.request, headers)
     ids, prompt = completion.token_ids, completion.prompt_ids or prepared.request.prompt_ids
@@ -127,7 +128,7 @@ def stream(
         max_prompt_len=max_prompt_len,
         process_multimodal=True,
     )
-    return TurnStream(turn, check_mapping("extra_headers", extra_headers))
+    return TurnStream(turn, read_headers("extra_headers", extra_headers))
 
 
 class TurnStream:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib
 import inspect
+import math
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -13,8 +14,10 @@ from renderers.client.completion import Completion
 from renderers.client.completion_checks import read_checked_response
 from renderers.client.context_length import MODELS_TIMEOUT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
+from renderers.client.faults import naming_address
 from renderers.client.sampling import build_sample_request
 from renderers.client.streams import read_completion
+from renderers.core.jsontypes import JsonObject
 
 __all__ = ["OpenAISampler", "is_async_openai"]
 
@@ -36,26 +39,32 @@ class OpenAISampler:
 
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
         """Return the completion of a request."""
-        response = await self._post(request, headers)
-        return read_checked_response(self._engine, response.content, request)
-
-    async def _post(self, request: SampleRequest, headers: Mapping[str, str] | None, **options: Any) -> Any:
         path, body = self._engine.build_request(request)
-        # The base URL of a client ends in /v1, and the endpoints of engines start at the root.
-        url = self._base_url.rstrip("/").removesuffix("/v1") + path
+        response = await self._post(path, body, headers)
+        with naming_address(self._root + path):
+            return read_checked_response(self._engine, response.content, request)
+
+    @property
+    def _root(self) -> str:
+        """The root of the server. The base URL of a client ends in /v1, and the endpoints of engines do not."""
+        return self._base_url.rstrip("/").removesuffix("/v1")
+
+    async def _post(self, path: str, body: JsonObject, headers: Mapping[str, str] | None, **options: Any) -> Any:
         if headers:
             options["options"] = {"headers": dict(headers)}
-        return await self._client.post(url, cast_to=_response_class(), body=body, **options)
+        return await self._client.post(self._root + path, cast_to=_response_class(), body=body, **options)
 
     async def stream_request(
         self, request: SampleRequest, headers: Mapping[str, str] | None
     ) -> AsyncGenerator[list[int] | Completion, None]:
         """Yield the ids of a request as they arrive, and at the end the completion."""
-        response = await self._post(request, headers, stream=True)
+        path, body = self._engine.build_request(request)
+        response = await self._post(path, body, headers, stream=True)
         try:
-            async with contextlib.aclosing(read_completion(response.aiter_bytes(), self._engine, request)) as items:
-                async for item in items:
-                    yield item
+            with naming_address(self._root + path):
+                async with contextlib.aclosing(read_completion(response.aiter_bytes(), self._engine, request)) as items:
+                    async for item in items:
+                        yield item
         finally:
             await response.aclose()
 
@@ -64,7 +73,7 @@ class OpenAISampler:
         request = build_sample_request(prompt_ids, model=self._model, sampling_params=sampling_params)
         return await self.sample_request(request, None)
 
-    async def context_length(self, model: str | None = None) -> int | None:
+    async def context_length(self, model: str | None = None, *, max_age: float = math.inf) -> int | None:
         """Return the context length of a model in tokens. None if it is unknown."""
 
         async def get_models() -> Any:
@@ -72,7 +81,7 @@ class OpenAISampler:
             async with asyncio.timeout(MODELS_TIMEOUT):
                 return await self._client.get("/models", cast_to=dict[str, Any])
 
-        return await look_up_context_length(self._base_url, model, get_models)
+        return await look_up_context_length(self._base_url, model, get_models, max_age=max_age)
 
 
 def is_async_openai(client: Any) -> bool:

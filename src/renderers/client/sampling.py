@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from renderers.client.completion import Completion
 from renderers.client.engines.base import SampleRequest
-from renderers.core.arguments import check_int, check_mapping
-from renderers.core.text import common_prefix_length
+from renderers.core.arguments import check_int, check_mapping, check_optional_str
+from renderers.core.text import common_prefix_length, describe_type
 from renderers.core.token_ids import as_ids
 from renderers.errors import MalformedGenerateResponseError
 
-__all__ = ["build_sample_request", "check_prompt", "read_sampling_params"]
+__all__ = ["build_sample_request", "check_prompt", "read_headers", "read_sampling_params"]
 
 
 def read_sampling_params(sampling_params: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a checked copy of sampling parameters. Names that are not checked here are left to the engine.
 
+    Numbers of NumPy and of similar packages become those of Python.
+
     Raises:
         TypeError: They are not a mapping, or the stop tokens are not ids.
         TokenIdError: A stop token is negative, or above 4,294,967,295.
-        ValueError: `max_tokens` is not an int from 0 on.
+        ValueError: `max_tokens` or `min_tokens` is not an int from 0 on.
     """
-    params = check_mapping("sampling_params", sampling_params)
-    stops, limit = params.get("stop_token_ids"), params.get("max_tokens")
+    params = {
+        name: value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+        for name, value in check_mapping("sampling_params", sampling_params).items()
+    }
+    stops = params.get("stop_token_ids")
     if stops is not None:
         listed = list(stops) if isinstance(stops, Set) else stops
         params["stop_token_ids"] = list(as_ids(listed, name="sampling_params['stop_token_ids']"))
-    if limit is not None:
-        # SGLang accepts 0, to process a prompt alone.
-        params["max_tokens"] = check_int("sampling_params['max_tokens']", limit, least=0)
+    for name in ("max_tokens", "min_tokens"):
+        if params.get(name) is not None:
+            # SGLang accepts 0 as the maximum, to process a prompt alone.
+            params[name] = check_int(f"sampling_params[{name!r}]", params[name], least=0)
     return params
 
 
@@ -49,13 +56,16 @@ def build_sample_request(
     """Return a request. `stop_token_ids` are added before those of the sampling parameters.
 
     Raises:
-        TypeError, TokenIdError: As `read_sampling_params`.
-        ValueError: There are no ids, more than one completion is requested, or a number of tokens or logprobs is
-            invalid.
+        TypeError, TokenIdError: As `read_sampling_params`. Or the model is not a str, or a parameter is not JSON data.
+        ValueError: There are no ids, more than one completion is requested, a number of tokens or logprobs is invalid,
+            or another number is not finite.
     """
     if not prompt_ids:
         raise ValueError("prompt_ids is empty: an engine samples after at least one token")
+    check_optional_str("model", model)
     params = read_sampling_params(sampling_params)
+    for name, value in params.items():
+        _check_json(f"sampling_params[{name!r}]", value)
     if params.pop("n", None) not in (None, 1):
         raise ValueError("sampling_params['n'] must be 1: a request samples one completion. Send a request for each.")
     top_logprobs = params.pop("logprobs", None)
@@ -77,6 +87,33 @@ def build_sample_request(
         content_parts=content_parts,
         stream=stream,
     )
+
+
+def _check_json(name: str, value: Any) -> None:
+    """Raise an error if a parameter cannot be sent as JSON."""
+    if isinstance(value, str | int | None):
+        return
+    try:
+        json.dumps(value, allow_nan=False)
+    except TypeError as error:
+        raise TypeError(f"{name} must be JSON data, not {describe_type(value)}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} must be JSON data with finite numbers, not {repr(value)[:80]}") from error
+
+
+def read_headers(name: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return a copy of the headers of a request.
+
+    Raises:
+        TypeError: They are not a mapping of texts.
+    """
+    checked = check_mapping(name, headers)
+    for key, value in checked.items():
+        if not isinstance(key, str):
+            raise TypeError(f"the names of {name} must be str, not {describe_type(key)}")
+        if not isinstance(value, str):
+            raise TypeError(f"{name}[{key!r}] must be a str, not {describe_type(value)}")
+    return checked
 
 
 def check_prompt(completion: Completion, request: SampleRequest) -> None:

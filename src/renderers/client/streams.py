@@ -12,11 +12,16 @@ from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.faults import to_overlong
 from renderers.client.sampling import check_prompt
 from renderers.client.stream_events import END_OF_STREAM, EventDecoder
-from renderers.errors import EngineStreamError
+from renderers.core.text import quote_short
+from renderers.errors import EngineStreamError, MalformedGenerateResponseError
 
 __all__ = ["read_completion"]
 
 _REST_SECONDS = 0.5
+_HEAD = 200
+"""The number of bytes of a response that an error quotes."""
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""The starts of the lines of an event stream."""
 
 
 async def read_completion(
@@ -27,12 +32,16 @@ async def read_completion(
     Raises:
         OverlongPromptError: The stream reports that the prompt is too long.
         EngineStreamError: The stream reports another error, or ends early.
-        MalformedGenerateResponseError: An event cannot be read, or the ids and the logprobs do not match.
+        MalformedGenerateResponseError: The response has no events, one cannot be read, or the ids and the logprobs do
+            not match.
     """
     decoder, reader, is_open = EventDecoder(), engine.open_stream(request), True
+    head: bytes | None = b""
     try:
         async for chunk in chunks:
-            for data in decoder.feed(chunk):
+            events = decoder.feed(chunk)
+            head = None if events or head is None else (head + chunk)[:_HEAD]
+            for data in events:
                 is_open = data != END_OF_STREAM
                 with reading_errors(engine):
                     ids = reader.feed(data) if is_open else []
@@ -41,6 +50,8 @@ async def read_completion(
             if not is_open:
                 await _read_rest(chunks)
                 break
+        if head is not None:
+            _check_event_stream(head)
         with reading_errors(engine):
             completion = check_completion(reader.close())
     except EngineStreamError as error:
@@ -50,6 +61,17 @@ async def read_completion(
         raise overlong from error
     check_prompt(completion, request)
     yield completion
+
+
+def _check_event_stream(head: bytes) -> None:
+    """Check the start of a response without an event. It may be cut off, but must not be another document.
+
+    Raises:
+        MalformedGenerateResponseError: It is, such as the page of a proxy.
+    """
+    if head.strip() and not head.lstrip().startswith(_FIELDS):
+        text = quote_short(head.decode("utf-8", "replace"))
+        raise MalformedGenerateResponseError(f"the response must be a stream of events, not {text}")
 
 
 async def _read_rest(chunks: AsyncIterator[bytes]) -> None:

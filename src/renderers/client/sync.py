@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
@@ -79,6 +80,7 @@ class SyncInferenceClient:
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._is_closed = False
+        self._process = os.getpid()
         self._turns: WeakSet[TurnStream] = WeakSet()
         self._requests: set[asyncio.Task[Any] | None] = set()
         self._thread = threading.Thread(target=self._run_loop, name="renderers.client", daemon=True)
@@ -91,7 +93,12 @@ class SyncInferenceClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections and end the thread. Requests of other threads fail. Closing again has no effect."""
+        """Close all connections and end the thread. Requests of other threads fail. Closing again has no effect.
+
+        In a forked process, closing has no effect: the thread and the connections belong to the parent.
+        """
+        if self._is_forked:
+            return
         with self._lock:
             is_first, self._is_closed = not self._is_closed, True
             ending = asyncio.run_coroutine_threadsafe(self._end(), self._loop) if is_first else None
@@ -116,6 +123,7 @@ class SyncInferenceClient:
     ) -> SyncTurnStream:
         """Sample the next turn of a conversation, and return its events while the tokens arrive: see `stream`."""
         turn = stream(client=self._client, renderer=renderer, messages=messages, **options)
+        self._check_process()
         with self._lock:
             self._turns.add(turn)
         return SyncTurnStream(self, turn)
@@ -150,7 +158,21 @@ class SyncInferenceClient:
         finally:
             self._requests.discard(task)
 
+    @property
+    def _is_forked(self) -> bool:
+        """True if the process is a fork of the one that created the client. It has no thread to run requests."""
+        return os.getpid() != self._process
+
+    def _check_process(self) -> None:
+        if self._is_forked:
+            raise RuntimeError(
+                "this SyncInferenceClient was created before the process was forked. Create one in each process."
+            )
+
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._is_forked:
+            work.close()
+        self._check_process()
         # Nothing may start after the last request was cancelled: the loop would stop before its end.
         with self._lock:
             if self._is_closed:
@@ -205,8 +227,11 @@ class SyncTurnStream:
         self.close()
 
     def close(self) -> None:
-        """Close the connection. The engine stops sampling. A closed client has closed it already."""
-        if self._client._is_closed:
+        """Close the connection. The engine stops sampling. A closed client has closed it already.
+
+        In a forked process, closing has no effect.
+        """
+        if self._client._is_closed or self._client._is_forked:
             return
         try:
             self._client._run(self._close())

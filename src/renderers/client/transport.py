@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import math
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
 from renderers.client.completion_checks import read_checked_response, without_views
-from renderers.client.context_length import MODELS_TIMEOUT, look_up_context_length
+from renderers.client.context_length import MODELS_TIMEOUT, RECENT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
-from renderers.client.engines.select import engine_of_server, find_engine
-from renderers.client.faults import retry_delay, to_error
+from renderers.client.engines.select import ENGINES, engine_of_server, find_engine
+from renderers.client.faults import naming_address, retry_delay, to_error
 from renderers.client.response import read_json
-from renderers.client.sampling import build_sample_request
+from renderers.client.sampling import build_sample_request, read_headers
 from renderers.client.shared_tasks import share_task
 from renderers.client.streams import read_completion
 from renderers.client.task_streams import TaskStream
-from renderers.core.arguments import check_int, check_mapping
+from renderers.core.arguments import check_int, check_optional_str
 from renderers.core.inputs import TokenIds
 from renderers.core.jsontypes import JsonObject
 from renderers.core.text import describe_type
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceClient"]
 
+_LOG = logging.getLogger("renderers.client")
 _CONNECT_TIMEOUT = 10.0
 _MODELS = "/v1/models"
 
@@ -80,6 +84,8 @@ class InferenceClient:
             raise TypeError(f"base_url must be a str such as 'http://localhost:8000', not {describe_type(base_url)}")
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must start with http:// or https://, not {base_url!r}")
+        check_optional_str("model", model)
+        check_optional_str("api_key", api_key)
         if timeout is not None:
             _check_seconds("timeout", timeout)
         if max_connections is not None:
@@ -88,6 +94,9 @@ class InferenceClient:
         self._engine = None if engine == "auto" else find_engine(engine)
         self._model = model
         self._retries = check_int("retries", retries, least=0)
+        self._start = self._models_time = time.monotonic()
+        self._failure_time = -math.inf
+        """The time at which the engine could not be detected last."""
         self._models: JsonObject | None = None
         self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -96,7 +105,7 @@ class InferenceClient:
         limit = MODELS_TIMEOUT if timeout is None else min(timeout, MODELS_TIMEOUT)
         self._models_timeout = self._httpx.Timeout(limit, connect=_CONNECT_TIMEOUT, pool=None)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
-            headers={**credentials, **check_mapping("headers", headers)},
+            headers={**credentials, **read_headers("headers", headers)},
             timeout=self._httpx.Timeout(timeout, connect=_CONNECT_TIMEOUT, pool=None),
             transport=transport,
         )
@@ -139,7 +148,7 @@ class InferenceClient:
             cache_salt=cache_salt,
             priority=priority,
         )
-        return without_views(await self.sample_request(request, check_mapping("headers", headers)))
+        return without_views(await self.sample_request(request, read_headers("headers", headers)))
 
     async def stream(
         self,
@@ -165,33 +174,44 @@ class InferenceClient:
             priority=priority,
             stream=True,
         )
-        headers = check_mapping("headers", headers)
+        headers = read_headers("headers", headers)
         async with contextlib.aclosing(TaskStream(self.stream_request(request, headers))) as items:
             async for item in items:
                 yield item
 
-    async def context_length(self, model: str | None = None) -> int | None:
-        """Return the context length of the model in tokens. None if the server does not report it."""
+    async def context_length(self, model: str | None = None, *, max_age: float = math.inf) -> int | None:
+        """Return the context length of the model in tokens. None if the server does not report it.
+
+        It is looked up once, and again if that was more than `max_age` seconds ago.
+        """
         # A lookup only logs the reason why it fails.
         self._check_usable()
-        return await look_up_context_length(self._root, model or self._model, self._get_models)
+        # The server may have been started again since an earlier client looked it up.
+        max_age = min(max_age, time.monotonic() - self._start)
+        get_models = partial(self._get_models, max_age=max_age)
+        return await look_up_context_length(self._root, model or self._model, get_models, max_age=max_age)
 
     async def engine(self) -> InferenceEngine:
         """Return the engine, which is detected from the server at the first call with `engine="auto"`.
 
+        If the server does not list its models, a warning is logged, and the engine is vLLM until it does.
+
         Raises:
             EngineConnectionError: There is no connection to the server.
-            EngineError: The server does not list its models, or does not name a known engine.
+            EngineError: The models do not name a known engine.
         """
         if self._engine is None:
+            if time.monotonic() - self._failure_time < RECENT:
+                return ENGINES["vllm"]
             try:
                 models = await self._get_models()
             except EngineConnectionError:
                 raise
             except EngineError as error:
-                raise EngineError(
-                    f"the engine cannot be detected. Pass engine= to the client. {error}", url=self._root + _MODELS
-                ) from error
+                if self._failure_time == -math.inf:
+                    _LOG.warning("%s: the engine is unknown, so vLLM is assumed. Pass engine=. %s", self._root, error)
+                self._failure_time = time.monotonic()
+                return ENGINES["vllm"]
             self._engine = engine_of_server(models)
             if self._engine is None:
                 url = self._root + _MODELS
@@ -224,11 +244,15 @@ class InferenceClient:
     def _with_model(self, request: SampleRequest) -> SampleRequest:
         return replace(request, model=self._model) if request.model is None else request
 
-    async def _get_models(self) -> JsonObject:
-        """Return the response of `/v1/models`, which is requested once. Callers at the same time share a failure."""
+    async def _get_models(self, *, max_age: float = math.inf) -> JsonObject:
+        """Return the response of `/v1/models`, which is requested again after `max_age` seconds.
+
+        Callers at the same time share a failure.
+        """
         self._check_usable()
-        if self._models is None:
+        if self._models is None or time.monotonic() - self._models_time > max_age:
             self._models = await share_task(self._lookups, _MODELS, self._request_models)
+            self._models_time = time.monotonic()
         return self._models
 
     async def _request_models(self) -> JsonObject:
@@ -303,10 +327,8 @@ class InferenceClient:
         """Raise errors of httpx as errors of this package, and add the address to errors about a response."""
         httpx, url = self._httpx, self._root + path
         try:
-            yield
-        except EngineError as error:
-            error.url, error.args = url, (f"{url}: {error}",)
-            raise
+            with naming_address(url):
+                yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise EngineConnectionError(f"no connection: {_reason(error)}", url=url) from error
         except httpx.TimeoutException as error:

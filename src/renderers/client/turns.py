@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from renderers.client.completion import Completion
+from renderers.client.context_length import RECENT
 from renderers.client.engines.base import SampleRequest
 from renderers.client.media import list_content_parts, to_features
 from renderers.client.offload import is_long_text, offload_long_work
@@ -29,7 +30,7 @@ class RequestSender(Protocol):
     def stream_request(
         self, request: SampleRequest, headers: Mapping[str, str] | None
     ) -> AsyncGenerator[list[int] | Completion, None]: ...
-    async def context_length(self, model: str | None = None) -> int | None: ...
+    async def context_length(self, model: str | None = None, *, max_age: float = ...) -> int | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +111,9 @@ class TurnRequest:
         longest = self.max_prompt_len
         if longest is None:
             longest = await self.sender.context_length(self.model)
+            if longest is not None and len(prompt_ids) > longest:
+                # The server may have been started again with a longer context.
+                longest = await self.sender.context_length(self.model, max_age=RECENT)
         if longest is not None and len(prompt_ids) > longest:
             raise OverlongPromptError(prompt_len=len(prompt_ids), max_prompt_len=longest)
 

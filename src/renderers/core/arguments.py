@@ -26,6 +26,12 @@ def check_mapping(name: str, value: object) -> dict[str, Any]:
     return dict(value or {})
 
 
+def check_optional_str(name: str, value: object) -> None:
+    """Raise a `TypeError` if a value is neither a str nor None."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"{name} must be a str or None, not {describe_type(value)}")
+
+
 def check_int(name: str, value: Any, *, least: int | None = None) -> int:
     """Return an int, also for one of another class, such as NumPy's.
 

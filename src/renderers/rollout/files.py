@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from renderers.core.jsontypes import JsonObject
 from renderers.errors import RolloutFileError
 from renderers.rollout.records import FORMAT, VERSION, R, from_record
+from renderers.rollout.strict_json import dump_json, load_json
 
 
 def write_records(path: str | os.PathLike[str], records: Iterable[JsonObject]) -> None:
@@ -21,7 +21,7 @@ def write_records(path: str | os.PathLike[str], records: Iterable[JsonObject]) -
     try:
         with partial.open("x", encoding="utf-8") as file:
             for record in records:
-                file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+                file.write(dump_json(record) + "\n")
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -45,7 +45,7 @@ def read_rollouts(path: str | os.PathLike[str], create: Callable[..., R]) -> Ite
 
 def _read_line(line: str, place: str, create: Callable[..., R]) -> R:
     try:
-        record = json.loads(line)
+        record = load_json(line)
     except ValueError as error:
         cut = "" if line.endswith("\n") else " The file was cut off: save the rollouts again."
         raise RolloutFileError(f"{place} is not JSON: {error}.{cut}") from error

@@ -10,7 +10,7 @@ from renderers.bridging.refusal import BridgeRefusal
 from renderers.core.jsontypes import JsonObject
 from renderers.rollout.trajectory import Prompt, Turn
 
-StopReason = Literal["max_total_tokens", "length", "abort"]
+StopReason = Literal["max_total_tokens", "length", "abort", "repetition"]
 """Why a rollout samples no more turns."""
 OnLength = Literal["close", "stop"]
 """What follows a turn that was cut off: the next bridge closes it with tokens that are not sampled, or nothing."""
@@ -53,10 +53,8 @@ class RolloutOptions:
         """Return the reason why no turn follows a turn; None if one may follow."""
         if self.max_total_tokens is not None and turn.end >= self.max_total_tokens:
             return "max_total_tokens"
-        reason = turn.completion.finish_reason
-        if self.on_length == "stop":
-            return "length" if reason == "length" else "abort" if reason == "abort" else None
-        return None
+        cut_off: dict[str | None, StopReason] = {"length": "length", "abort": "abort", "repetition": "repetition"}
+        return cut_off.get(turn.completion.finish_reason) if self.on_length == "stop" else None
 
     def sampling_params_for(self, prompt_length: int, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling parameters of a turn. Its own parameters take precedence. The stop tokens are added."""
@@ -66,4 +64,7 @@ class RolloutOptions:
         if self.max_total_tokens is not None:
             room, limit = self.max_total_tokens - prompt_length, parameters.get("max_tokens")
             parameters["max_tokens"] = room if limit is None else min(room, limit)
+            if parameters.get("min_tokens") is not None:
+                # Engines refuse a minimum above the maximum.
+                parameters["min_tokens"] = min(room, parameters["min_tokens"])
         return parameters

@@ -11,8 +11,10 @@ from renderers.core.inputs import MessageLike
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_messages
 from renderers.core.protocols import Renderer
+from renderers.core.text import common_prefix_length
 from renderers.errors import RolloutError
 from renderers.rollout.position import RolloutOptions
+from renderers.rollout.trajectory import Prompt
 
 
 def copy_messages(messages: Iterable[MessageLike]) -> list[JsonObject]:
@@ -54,7 +56,7 @@ def bridge_ids(
     bridge: Any = getattr(renderer, "bridge", None) or renderer.bridge_to_next_turn
     bridged = bridge(prompt_ids, completion_ids, new, tools=options.tools, **options.chat_template_kwargs)
     if bridged is None or isinstance(bridged, BridgeRefusal):
-        return BridgedIds(None, bridged)
+        return BridgedIds(None, bridged and _as_followed(bridged))
     if isinstance(bridged, Bridge):
         return BridgedIds(bridged.tokens.token_ids)
     ids = list(bridged.token_ids)
@@ -67,6 +69,14 @@ def bridge_ids(
     return BridgedIds(ids)
 
 
+def _as_followed(refusal: BridgeRefusal) -> BridgeRefusal:
+    """Return a refusal of a rollout, which follows the advice to render the whole conversation."""
+    detail = refusal.detail.replace("or render the whole conversation", "or go on with the rendered conversation")
+    return BridgeRefusal(
+        refusal.reason, detail.replace("Render the whole conversation.", "The conversation is rendered again.")
+    )
+
+
 def render_prompt_ids(renderer: Renderer, messages: Sequence[JsonObject], options: RolloutOptions) -> list[int]:
     """Return the ids of a conversation, up to the start of the next assistant turn."""
     render: Any = renderer.render_ids
@@ -74,3 +84,22 @@ def render_prompt_ids(renderer: Renderer, messages: Sequence[JsonObject], option
         list(messages), tools=options.tools, add_generation_prompt=True, **options.chat_template_kwargs
     )
     return ids
+
+
+def check_same_prompt(renderer: Renderer, prompt: Prompt, options: RolloutOptions) -> None:
+    """Check that a renderer gives the ids of a recorded prompt, which is a rendered conversation.
+
+    Raises:
+        RolloutError: It gives other ids, or cannot render the messages.
+    """
+    remedy = "Pass the renderer that the rollout was sampled with: the same model, template and options."
+    try:
+        ids = render_prompt_ids(renderer, prompt.messages, options) if prompt.token_ids else []
+    except ValueError as error:
+        raise RolloutError(f"the renderer cannot render the first prompt of the rollout: {error} {remedy}") from error
+    if ids != prompt.token_ids:
+        index = common_prefix_length(ids, prompt.token_ids)
+        raise RolloutError(
+            f"the renderer gives another first prompt than the rollout has: {len(ids)} ids, not "
+            f"{len(prompt.token_ids)}, which differ from index {index} on. {remedy}"
+        )

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, get_args
 
 from renderers.core.arguments import check_mapping
+from renderers.core.caller_warnings import warn_caller
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_data
-from renderers.errors import RolloutError
+from renderers.errors import RolloutError, UnusedRewardWarning
 from renderers.rollout.files import write_records
 from renderers.rollout.position import Position, RolloutOptions, StopReason
 from renderers.rollout.records import to_record
@@ -84,9 +85,16 @@ class RecordedRollout:
         return tuple(self._trajectory.path_to(prompt.parent if turn is None else turn.number))
 
     @property
+    def _first_prompt(self) -> Prompt:
+        """The first prompt that was sampled from, or the present one."""
+        turns = self._trajectory.turns
+        return turns[0].prompt if turns else self._position.prompt
+
+    @property
     def branches(self) -> tuple[Branch, ...]:
-        """The branches of this rollout and its forks. `rows` returns a row for each of them, in the same order."""
-        return tuple(self._trajectory.branches(self._own_turns()))
+        """The branches of this rollout, then those of its forks. `rows` returns a row for each, in the same order."""
+        rollouts = [rollout.number for rollout in self.self_and_forks()]
+        return tuple(self._trajectory.branches(self._own_turns(), rollouts=rollouts))
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -104,10 +112,12 @@ class RecordedRollout:
         advantage: float | None = None,
         extras: Mapping[str, Any] | None = None,
     ) -> list[RolloutRow]:
-        """Return a training row for each branch of this rollout and its forks.
+        """Return a training row for each branch of this rollout, then for those of each fork.
 
         Every sampled token is in a row, with its logprob. A turn that several rows contain, such as one before a fork,
-        is trained in the first of them, or in each with `shared="each"`.
+        is trained in the first of them, or in each with `shared="each"`. The order does not depend on the time at which
+        forks sampled their turns. A fork that sampled no turn has no row: an `UnusedRewardWarning` is issued if it has
+        a reward or an advantage.
 
         Args:
             shared: `"once"` or `"each"`.
@@ -131,10 +141,12 @@ class RecordedRollout:
                 reward=reward if rollout.reward is None else rollout.reward,
                 advantage=advantage if rollout.advantage is None else rollout.advantage,
                 extras={**more, **rollout.extras},
+                rollout=rollout.number,
             )
 
         branches = self.branches
         values = [values_of(branch) for branch in branches]
+        self._warn_of_unused_rewards()
         return build_rows(branches, values, shared=shared, stop_token_ids=self._options.stop_token_ids)
 
     def rewind(self, turns: int = 1) -> None:
@@ -183,6 +195,21 @@ class RecordedRollout:
         for turn in self._trajectory.turns:
             if turn.rollout in numbers:
                 yield turn.number
+
+    def _warn_of_unused_rewards(self) -> None:
+        """Warn of forks with a reward or an advantage that have no row."""
+        sampled = {turn.rollout for turn in self._trajectory.turns}
+        numbers = [
+            fork.number
+            for fork in self.self_and_forks()
+            if fork is not self and fork.number not in sampled and (fork.reward, fork.advantage) != (None, None)
+        ]
+        if numbers:
+            warn_caller(
+                f"forks with a reward or an advantage sampled no turn, so they have no row: {numbers}. Set the "
+                "reward of the rollout that was forked, or sample a turn of each fork.",
+                UnusedRewardWarning,
+            )
 
     def _messages_at(self, position: Position) -> list[JsonObject]:
         turn, prompt = position.turn, position.prompt

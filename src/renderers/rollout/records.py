@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from renderers.client.completion import Completion
+from renderers.client.completion_checks import check_completion
+from renderers.client.evidence import read_weight_versions
 from renderers.core.completions import ParsedResponse
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_data
 from renderers.core.token_ids import as_ids
-from renderers.errors import MessageError
+from renderers.errors import EngineError, MessageError
 from renderers.rollout.position import Position, RolloutOptions, StopReason
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
 from renderers.rollout.typed_json import read_typed
@@ -183,10 +185,12 @@ def _turn_record(turn: Turn, prompt: int) -> JsonObject:
 
 
 def _restore_turn(number: int, saved: _SavedTurn, prompts: Sequence[Prompt]) -> Turn:
-    ids, logprobs = saved.completion.token_ids, saved.completion.logprobs
-    as_ids(ids, name=f"the ids of turn {number}")
-    if len(ids) != len(logprobs):
-        raise ValueError(f"turn {number} has {len(ids)} ids and {len(logprobs)} logprobs")
+    try:
+        completion = check_completion(saved.completion)
+        versions = [version._asdict() for version in completion.weight_versions]
+        read_weight_versions(versions, name="weight_versions", count=len(completion.token_ids))
+    except (EngineError, TypeError, ValueError) as error:
+        raise ValueError(f"turn {number}: {error}") from error
     prompt = _item(prompts, saved.prompt, "prompt")
     if prompt.follows is not None and prompt.follows >= number:
         raise ValueError(f"turn {number} follows turn {prompt.follows}")
@@ -194,7 +198,7 @@ def _restore_turn(number: int, saved: _SavedTurn, prompts: Sequence[Prompt]) -> 
         number=number,
         rollout=saved.rollout,
         prompt=prompt,
-        completion=saved.completion,
+        completion=completion,
         parsed=saved.parsed,
         message=saved.message,
     )

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, get_args
 
-from renderers.bridging.refusal import BridgeRefusal
+from renderers.bridging.refusal import BridgeReason, BridgeRefusal
 from renderers.client.completion import Completion
 from renderers.client.offload import LONG_COMPLETION, is_long_text, offload_long_work
 from renderers.client.sampling import read_sampling_params
@@ -19,11 +19,11 @@ from renderers.core.inputs import MessageLike, ToolLike
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import normalise_tools
 from renderers.core.protocols import Renderer
-from renderers.errors import RolloutError, RolloutFileError
+from renderers.errors import RolloutError, RolloutFileError, TemplateError
 from renderers.rollout.files import read_rollouts
 from renderers.rollout.matching import find_edit, find_history, with_recorded_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
-from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
+from renderers.rollout.prompts import bridge_ids, check_same_prompt, copy_messages, render_prompt_ids
 from renderers.rollout.recorded import RecordedRollout
 from renderers.rollout.sampler import RolloutClient, check_client, check_reply, sample_from
 from renderers.rollout.trajectory import Prompt, Trajectory, Turn
@@ -79,10 +79,11 @@ class Rollout(RecordedRollout):
             tools: The tools of the conversation.
             sampling_params: The sampling parameters of all turns. The stop tokens of the renderer are added.
             chat_template_kwargs: Template arguments, such as `{"enable_thinking": False}`.
-            max_total_tokens: The largest number of tokens of a prompt and its completion. The parameter `max_tokens`
-                of each turn is reduced to it.
-            on_length: `"close"` to go on after a turn that was cut off by `max_tokens` or aborted by the engine: the
-                next bridge closes it with tokens that are not sampled. `"stop"` to end the rollout there.
+            max_total_tokens: The largest number of tokens of a prompt and its completion. The parameters `max_tokens`
+                and `min_tokens` of each turn are reduced to it.
+            on_length: `"close"` to go on after a turn that was cut off by `max_tokens`, or aborted or stopped for its
+                repetitions by the engine: the next bridge closes it with tokens that are not sampled. `"stop"` to end
+                the rollout there.
             model: The model that an `AsyncOpenAI` client samples from, such as a LoRA adapter. None for the base model
                 of the server. An `InferenceClient` has its own argument `model`.
 
@@ -144,20 +145,35 @@ class Rollout(RecordedRollout):
         return rollout
 
     @classmethod
-    def _creator(cls, renderer: Renderer | None, client: RolloutClient | None) -> Callable[..., Self]:
-        """Return `_create` with a checked renderer and a checked client, for the rollouts of a file."""
+    def _read(
+        cls, path: str | os.PathLike[str], renderer: Renderer | None, client: RolloutClient | None
+    ) -> Iterator[Self]:
+        """Yield the rollouts of a file.
+
+        Raises:
+            RolloutFileError, OSError: As `read_rollouts`.
+            RolloutError: As `_create`, or the renderer gives another first prompt.
+            TypeError: The client cannot sample, or is synchronous. Or the renderer is none.
+        """
         if renderer is not None:
             check_renderer(renderer, _METHODS)
-        return functools.partial(cls._create, renderer, check_client(client))
+        for rollout in read_rollouts(path, functools.partial(cls._create, renderer, check_client(client))):
+            if renderer is not None:
+                check_same_prompt(renderer, rollout._first_prompt, rollout._options)
+            yield rollout
 
     @property
     def client(self) -> RolloutClient | None:
-        """The inference client. None in copies and pickles."""
+        """The inference client. None in copies and pickles. Forks without a client get the one that is set."""
         return self._client
 
     @client.setter
     def client(self, client: RolloutClient | None) -> None:
-        self._client = check_client(client, model=self.model)
+        rollouts = [each for each in self.self_and_forks() if each is self or each._client is None]
+        for rollout in rollouts:
+            check_client(client, model=rollout.model)
+        for rollout in rollouts:
+            rollout._client = client
 
     @property
     def model(self) -> str | None:
@@ -369,7 +385,15 @@ class Rollout(RecordedRollout):
         """Return a position with the ids of its prompt."""
         if position.prompt_ids is not None:
             return position
-        ids = render_prompt_ids(self._renderer, position.prompt.messages, self._options)
+        refusal = position.prompt.refusal
+        try:
+            ids = render_prompt_ids(self._renderer, position.prompt.messages, self._options)
+        except TemplateError as error:
+            if refusal is not None and refusal.reason == BridgeReason.MESSAGE_REFUSED:
+                # The template may name a sampled turn, which the caller cannot change, in place of a new message.
+                error.add_note(f"Without a bridge: {error}")
+                error.args = (refusal.detail, *error.args[1:])
+            raise
         return Position(dataclasses.replace(position.prompt, token_ids=ids), ids)
 
     @property
@@ -427,12 +451,12 @@ class Rollout(RecordedRollout):
 
         Raises:
             RolloutFileError: The file is cut off, or is not a file of rollouts, or has none or several. Names the line.
-            RolloutError: The renderer is for another model: it has other stop tokens. Or the rollout has a `model`,
-                and the client is no `AsyncOpenAI` client.
+            RolloutError: The renderer is for another model or has other options: it has other stop tokens, or gives
+                another first prompt. Or the rollout has a `model`, and the client is no `AsyncOpenAI` client.
             TypeError: The client cannot sample, or is synchronous. Or the renderer is none.
             OSError: The file cannot be read.
         """
-        rollouts = list(read_rollouts(path, cls._creator(renderer, client)))
+        rollouts = list(cls._read(path, renderer, client))
         if not rollouts:
             raise RolloutFileError(f"{os.fspath(path)} is empty: it has no rollout")
         if len(rollouts) > 1:

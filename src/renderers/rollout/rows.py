@@ -43,6 +43,8 @@ class RolloutRow(RenderedTrainingSample):
     """The sampled tokens that other rows contain as well."""
     weight_versions: tuple[WeightVersion, ...] = ()
     """The versions of the weights that sampled the tokens, by position in the row."""
+    rollout: int = 0
+    """`Rollout.number` of the rollout or fork that the row belongs to."""
 
     @property
     def columns(self) -> dict[str, list[float]]:
@@ -52,11 +54,12 @@ class RolloutRow(RenderedTrainingSample):
 
 @dataclass(frozen=True, kw_only=True)
 class RowValues:
-    """The values of a caller for the rows of a rollout."""
+    """The number of a rollout, and the values of the caller for its rows."""
 
     reward: float | None = None
     advantage: float | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
+    rollout: int = 0
 
 
 def finite_or_none(value: Any, *, name: str) -> float | None:
@@ -133,4 +136,5 @@ def _build_row(
         extras=dict(values.extras),
         shared=tuple(spans),
         weight_versions=tuple(versions),
+        rollout=values.rollout,
     )

@@ -17,7 +17,7 @@ from renderers.errors import MalformedGenerateResponseError
 
 
 class SampleFunction(Protocol):
-    """An async function that samples a completion of token ids. It must not change the list of ids."""
+    """An async function that samples a completion of token ids."""
 
     def __call__(self, prompt_ids: list[int], /, *, sampling_params: Mapping[str, Any]) -> Awaitable[Completion]: ...
 
@@ -96,7 +96,8 @@ async def sample_from(
         MalformedGenerateResponseError: As `check_reply`.
         Exception: The errors of the client.
     """
-    response: object = as_sample_function(client, model=model)(prompt_ids, sampling_params=sampling_params)
+    # A function that changes its list would change the recorded prompt.
+    response: object = as_sample_function(client, model=model)(list(prompt_ids), sampling_params=sampling_params)
     if not inspect.isawaitable(response):
         raise TypeError("the client is synchronous. Pass its completions to Rollout.record.")
     return check_reply(await response, prompt_ids)

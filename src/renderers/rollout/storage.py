@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from renderers.core.jsontypes import JsonObject
 from renderers.core.protocols import Renderer
 from renderers.core.text import describe_type
-from renderers.rollout.files import read_rollouts, write_records
+from renderers.rollout.files import write_records
 from renderers.rollout.records import to_record
 from renderers.rollout.rollout import Rollout
 from renderers.rollout.sampler import RolloutClient
@@ -42,8 +42,8 @@ def load_rollouts(
 
     Raises:
         RolloutFileError: The file is cut off within a line, or is not a file of rollouts. Names the line.
-        RolloutError: The renderer is for another model: it has other stop tokens.
+        RolloutError: The renderer is for another model, or has other options.
         TypeError: The client cannot sample, or is synchronous. Or the renderer is none.
         OSError: The file cannot be read.
     """
-    return list(read_rollouts(path, Rollout._creator(renderer, client)))
+    return list(Rollout._read(path, renderer, client))

@@ -157,9 +157,17 @@ class Trajectory:
         """Return all messages before those of a prompt."""
         return Branch(prompt, tuple(self.path_to(prompt.parent))).messages
 
-    def branches(self, turns: Iterable[int]) -> list[Branch]:
-        """Return the branches with some of these turns, in order: a branch for each that no other of them extends."""
-        numbers = sorted({*turns})
+    def branches(self, turns: Iterable[int], *, rollouts: Iterable[int] = ()) -> list[Branch]:
+        """Return the branches with some of these turns: a branch for each that no other of them extends.
+
+        Args:
+            turns: The numbers of the turns.
+            rollouts: The numbers of the rollouts that sampled them. Branches are in this order, and those of one
+                rollout in the order of their last turns. The turns of rollouts that are not listed come first.
+        """
+        ranks = {number: rank for rank, number in enumerate(rollouts)}
+        # Forks sample at the same time, so the numbers of their turns differ from run to run.
+        numbers = sorted({*turns}, key=lambda number: (ranks.get(self.turns[number].rollout, -1), number))
         extended = {self.turns[number].prompt.parent for number in numbers}
         seen: set[int] = set()
         branches = []

@@ -9,8 +9,10 @@ import pytest
 
 from renderers.client.engines.base import SampleRequest
 from renderers.client.engines.sglang import SglangEngine
-from renderers.errors import MalformedGenerateResponseError
+from renderers.errors import EngineError, EngineStreamError, MalformedGenerateResponseError
+from tests.support.engine_formats import stream_events
 from tests.support.recorded import RECORDED
+from tests.support.scripted_server import Reply
 
 SCHEMA = json.loads((RECORDED / "sglang-0.5.23.json").read_text(encoding="utf-8"))
 PARAMS = {"max_tokens": 5, "min_tokens": 1, "seed": 3, "temperature": 0.5, "logit_bias": {"5": 1.0}}
@@ -120,3 +122,24 @@ def test_a_stream_that_lost_an_event_is_an_error() -> None:
     reader.feed(json.dumps({"output_ids": [7], "meta_info": {"completion_tokens": 1}}))
     with pytest.raises(MalformedGenerateResponseError, match="completion_tokens is 5 after an event with 2 tokens"):
         reader.feed(json.dumps({"output_ids": [8, 9], "meta_info": {"completion_tokens": 5}}))
+
+
+def test_the_reason_of_an_abort_is_kept() -> None:
+    finish = {"type": "abort", "message": "paused", "status_code": None, "err_type": None}
+    assert read({"finish_reason": finish}).extras["finish_message"] == "paused"
+    assert "finish_message" not in read({"finish_reason": {"type": "stop", "matched": 7}}).extras
+
+
+def test_a_failed_request_is_an_error_with_the_words_of_the_server() -> None:
+    finish = {"type": "abort", "message": "out of memory", "status_code": 500, "err_type": "InternalServerError"}
+    with pytest.raises(EngineError, match="ended the request with status 500: out of memory"):
+        read({"finish_reason": finish})
+
+
+@pytest.mark.parametrize("ids", [[], [7]])
+def test_a_failed_request_of_a_stream_is_an_error_with_the_words_of_the_server(ids: list[int]) -> None:
+    reply = Reply(ids, finish_reason="abort", abort_status=503, message="overloaded")
+    request = request_of(stream=True)
+    (event,) = stream_events("sglang", SglangEngine().build_request(request).body, reply)
+    with pytest.raises(EngineStreamError, match="ended the request with status 503: overloaded"):
+        SglangEngine().open_stream(request).feed(json.dumps(event))

@@ -21,7 +21,7 @@ from renderers.client.response import read_json
 from renderers.client.stream_events import check_finished, read_event
 from renderers.client.top_logprobs import EXTRA_CANDIDATES, TopLogprobs, check_sampled, select_top
 from renderers.core.jsontypes import JsonObject
-from renderers.errors import MalformedGenerateResponseError
+from renderers.errors import EngineError, EngineStreamError, MalformedGenerateResponseError
 
 __all__ = ["SglangEngine"]
 
@@ -93,6 +93,8 @@ class _SglangReader:
         """Return the ids that an event adds."""
         event = read_event(data)
         meta = read_object(event.get("meta_info"), name="meta_info")
+        # A stream has begun with status 200, so SGLang reports a failure in its last event.
+        _check_succeeded(meta, EngineStreamError)
         ids = read_ids(event.get("output_ids") or [], name="output_ids")
         before, count = len(self._ids), meta.get("completion_tokens")
         is_cumulative = count == len(ids)
@@ -126,6 +128,7 @@ class _SglangReader:
 def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
     ids = read_ids(payload.get("output_ids"), name="output_ids")
     meta = read_object(payload.get("meta_info"), name="meta_info")
+    _check_succeeded(meta, EngineError)
     check_completion_tokens(meta, ids)
     name = "meta_info.output_token_logprobs"
     entries = read_list(meta.get("output_token_logprobs"), name=name) if ids else []
@@ -152,8 +155,23 @@ def _read_completion(payload: JsonObject, request: SampleRequest) -> Completion:
         top_logprobs=top and top.logprobs,
         routed_experts=meta.get("routed_experts"),
         sampling_mask=meta.get("output_token_sampling_mask"),
-        extras={name: value for name, value in meta.items() if name not in _READ_FIELDS and value is not None},
+        extras=_read_extras(meta),
     )
+
+
+def _check_succeeded(meta: JsonObject, error: type[EngineError]) -> None:
+    """Raise an error if the request failed in the engine. One that was only aborted has no status."""
+    finish = meta.get("finish_reason")
+    if isinstance(finish, dict) and finish.get("status_code") is not None:
+        raise error(f"the engine ended the request with status {finish['status_code']}: {finish.get('message')}")
+
+
+def _read_extras(meta: JsonObject) -> JsonObject:
+    extras = {name: value for name, value in meta.items() if name not in _READ_FIELDS and value is not None}
+    finish = meta.get("finish_reason")
+    if isinstance(finish, dict) and finish.get("message") is not None:
+        extras["finish_message"] = finish["message"]
+    return extras
 
 
 def _read_entry(entry: Any, *, name: str) -> tuple[Any, Any]:
