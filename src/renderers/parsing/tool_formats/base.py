@@ -169,7 +169,7 @@ class ToolFormat:
 
     In the layout `MESSAGES`: the texts that a header without its markers can begin with, within a message."""
     layout: TurnLayout = TurnLayout.MARKERS
-    ends_reasoning: bool = False
+    ends_reasoning: bool = True
     """A call within reasoning ends it, unless the closing marker follows later."""
     separates_calls: bool = False
     """The opening marker of a call within another call begins the next call."""
