@@ -176,7 +176,6 @@ def test_a_call_with_an_incomplete_header_is_read_and_says_so(gpt_oss: ChatRende
         "<|end|>assistantcommentary to=functions.get_weather",
         "assistantcommentary to=functions.get_weather <|constrain|>json",
         "assistant to=functions.get_weather",
-        "commentary to=functions.get_weather",
     ],
 )
 def test_a_call_after_reasoning_may_lack_the_markers_of_its_header(gpt_oss: ChatRenderer, header: str) -> None:

@@ -67,7 +67,7 @@ HARMONY = ToolFormat(
     key="harmony",
     call=None,
     inner=_INNER,
-    within_text=(*(f"assistant{channel}" for channel in CHANNELS), "assistant to=", "commentary to="),
+    within_text=(*(f"assistant{channel}" for channel in CHANNELS), "assistant to="),
     layout=TurnLayout.MESSAGES,
     json_arguments=True,
     read=_read,
