@@ -178,6 +178,42 @@ def test_a_result_of_an_unknown_call_is_refused_if_the_template_writes_ids(new: 
 
 
 @needs_hub
+@pytest.mark.parametrize(
+    ("model", "thought"), [("moonshotai/Kimi-K2-Instruct", ""), ("moonshotai/Kimi-K2-Thinking", "<think>Hm.</think>")]
+)
+@pytest.mark.parametrize(
+    ("earlier", "written", "made_up"),
+    [
+        (0, "functions.search:0", None),
+        (0, "functions.search:5", "functions.search:0"),
+        (0, "search", "functions.search:0"),
+        (1, "functions.search:1", None),
+        (1, "functions.search:0", "functions.search:1"),
+    ],
+)
+def test_a_bridge_refuses_a_call_with_another_id_than_that_of_the_template(
+    model: str, thought: str, earlier: int, written: str, made_up: str | None
+) -> None:
+    unpack_hub()
+    renderer = create_renderer(load_tokenizer(model))
+    call = {"id": "functions.search:0", "type": "function", "function": {"name": "search", "arguments": {}}}
+    turn = {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": [call]}
+    history = [USER, *[turn, result(tool_call_id="functions.search:0")] * earlier]
+    prompt = renderer.render_ids(history, tools=TOOLS, add_generation_prompt=True)
+    text = f"{thought}<|tool_calls_section_begin|>{CALL.format(written)}<|tool_calls_section_end|><|im_end|>"
+    completion = renderer.tokenizer.encode(text, add_special_tokens=False)
+    bridge = renderer.bridge(prompt, completion, [result(tool_call_id=written)], tools=TOOLS)
+    if made_up is None:
+        assert isinstance(bridge, Bridge)
+        added = renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
+        assert f"## Return of {written}\n" in added
+    else:
+        assert isinstance(bridge, BridgeRefusal)
+        assert bridge.reason is BridgeReason.SUFFIX_VARIES
+        assert f"it writes the id {made_up!r} for the call {written!r}" in bridge.detail
+
+
+@needs_hub
 def test_a_template_that_numbers_results_gives_them_the_ids_of_the_calls_in_order() -> None:
     """The template of Kimi K2 reads neither names nor ids, so a render of the conversation has the same ids."""
     new = [result(name="read", tool_call_id=SECOND.id), result(name="search", tool_call_id=FIRST.id)]

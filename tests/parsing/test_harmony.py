@@ -142,6 +142,114 @@ def test_a_role_that_runs_into_the_channel_is_the_role_of_the_assistant(
     assert bool(parsed.skipped) == (not is_own)
 
 
+WEATHER = [{"name": "get_weather"}]
+BODY = '<|message|>{"x": 1}<|call|>'
+INCOMPLETE = {
+    "no marker after a header with the recipient first": (
+        " to=functions.get_weather<|channel|>commentary <|constrain|>json" + BODY.removeprefix("<|message|>")
+    ),
+    "no marker but the end": ' to=functions.get_weather {"x": 1}<|call|>',
+    "the channel in the recipient": " to=functions.get_weathercommentary <|constrain|>json" + BODY,
+    "the channel in a recipient without the prefix": " to=get_weatheranalysis" + BODY,
+    "the function as the channel": "<|channel|>functions.get_weather" + BODY,
+    "a tool as the channel": "<|channel|>get_weather json" + BODY,
+    "the function after the channel": "<|channel|>commentary functions.get_weather" + BODY,
+    "no channel": " to=functions.get_weather" + BODY,
+}
+
+
+@pytest.mark.parametrize("about", INCOMPLETE)
+def test_a_call_with_an_incomplete_header_is_read_and_says_so(gpt_oss: ChatRenderer, about: str) -> None:
+    for before in ("", THOUGHT):
+        parsed = parse(gpt_oss, before + INCOMPLETE[about], WEATHER)
+        (call,) = parsed.tool_calls
+        assert (call.name, call.arguments, call.status) == ("get_weather", {"x": 1}, OK)
+        assert "incomplete_header" in call.recoveries
+        assert (parsed.content, parsed.reasoning_content) == ("", "Hm" if before else None)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "<|end|>assistant to=functions.get_weather<|channel|>commentary",
+        "<|end|> to=functions.get_weather",
+        "<|end|>assistantcommentary to=functions.get_weather",
+        "assistantcommentary to=functions.get_weather <|constrain|>json",
+        "assistant to=functions.get_weather",
+    ],
+)
+def test_a_call_after_reasoning_may_lack_the_markers_of_its_header(gpt_oss: ChatRenderer, header: str) -> None:
+    parsed = parse(gpt_oss, "<|channel|>analysis<|message|>Hm." + header + BODY, WEATHER)
+    (call,) = parsed.tool_calls
+    assert (call.name, call.arguments, call.status) == ("get_weather", {"x": 1}, OK)
+    assert (parsed.content, parsed.reasoning_content, parsed.skipped) == ("", "Hm.", ())
+    kinds = {str(recovery.kind) for recovery in parsed.recoveries}
+    assert kinds == {"incomplete_header"} | (set() if "<|end|>" in header else {"missing_closing_marker"})
+
+
+def test_an_answer_within_reasoning_may_lack_the_markers_of_its_header(gpt_oss: ChatRenderer) -> None:
+    parsed = parse(gpt_oss, "<|channel|>analysis<|message|>Hm.assistantfinal<|message|>Yes<|return|>")
+    assert said(parsed) == ("Yes", "Hm.", [])
+    assert [recovery.kind for recovery in parsed.recoveries] == ["missing_closing_marker", "incomplete_header"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The assistantfinal is",
+        "assistant to=x, commentary to=y",
+        "assistantfinal" + " x" * 2000,
+        "assistantfinal answer",
+        "the assistant",
+        "assistantfinal",
+    ],
+)
+def test_words_of_headers_in_a_message_are_text_without_the_marker_after_them(gpt_oss: ChatRenderer, text: str) -> None:
+    for end in ("<|return|>", "<|end|>", ""):
+        parsed = parse(gpt_oss, f"<|channel|>final<|message|>{text}{end}")
+        assert (said(parsed), parsed.recoveries, parsed.skipped) == ((text, None, []), (), ())
+
+
+def test_the_end_of_a_header_within_a_message_is_text_and_reported(gpt_oss: ChatRenderer) -> None:
+    parsed = parse(gpt_oss, "<|channel|>final<|message|>Yes<|message|>No<|return|>")
+    assert parsed.content == "Yes<|message|>No"
+    assert [recovery.kind for recovery in parsed.recoveries] == ["incomplete_header"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<|channel|>commentary to=functions.f <|constrain|>json", "f"),
+        ("<|channel|>commentary to=functions.f ", "f"),
+        (" to=functions.f<|channel|>comm", "f"),
+        (" to=functions.f<|channel|>", "f"),
+        ("<|channel|>commentary to=functions.get_weather", "get_weather"),
+        ("<|channel|>commentary to=functions.get_wea", None),
+        (" to=", None),
+    ],
+)
+def test_a_header_of_a_call_that_is_cut_off_is_a_broken_call(
+    gpt_oss: ChatRenderer, text: str, name: str | None
+) -> None:
+    for before in ("", THOUGHT):
+        for end, status in (("", "unclosed_block"), ("<|call|>", "malformed_structure")):
+            parsed = parse(gpt_oss, before + text + end, WEATHER)
+            (call,) = parsed.tool_calls
+            written = name or text.rpartition("functions.")[2].removeprefix(" to=") or None
+            assert (call.name, call.status) == (written if end else name, status)
+            assert "incomplete_header" in call.recoveries
+            assert (parsed.content, parsed.skipped) == ("", ())
+            assert text.strip() in str(parsed.to_message()["content"])
+
+
+def test_a_header_of_a_call_before_another_header_is_a_broken_call(gpt_oss: ChatRenderer) -> None:
+    answer = "<|start|>assistant<|channel|>final<|message|>Yes<|return|>"
+    for header in (" to=functions.f", "<|channel|>commentary to=functions.f <|constrain|>json"):
+        parsed = parse(gpt_oss, header + answer)
+        assert [(call.name, call.status) for call in parsed.tool_calls] == [("f", "malformed_structure")]
+        assert (parsed.content, parsed.skipped) == ("Yes", ())
+
+
 def test_skipped_text_names_its_tokens_and_its_reason(gpt_oss: ChatRenderer) -> None:
     parsed = parse(gpt_oss, f"{THOUGHT}<|channel|>final The answer<|return|>")
     (skipped,) = parsed.skipped
@@ -179,6 +287,9 @@ PIECES = (
         " to=assistant",
         " json",
         '{"x": 1}',
+        "assistantcommentary",
+        "assistantfinal",
+        "assistant to=functions.f",
     ),
     *("text", " ", "\n", "é", "日本", "functions.f", "user"),
 )

@@ -57,3 +57,19 @@ def test_names_override_the_format_of_a_family() -> None:
     assert grammar.reasoning is not None
     assert grammar.reasoning.markers == ("[THINK]", "[/THINK]")
     assert renderer.config.tool_parser == "longcat"
+
+
+@pytest.mark.parametrize(
+    ("tools", "reasoning"), [("harmony", "qwen3"), ("hermes", "openai_gptoss"), ("inkling", "openai_gptoss")]
+)
+def test_a_format_with_calls_and_reasoning_is_not_combined_with_another(tools: str, reasoning: str) -> None:
+    with pytest.raises(ValueError, match="are of different formats"):
+        ParserOverrides(tools, reasoning).check()
+
+
+@pytest.mark.parametrize(
+    ("tools", "reasoning"),
+    [("harmony", "openai_gptoss"), ("harmony", None), (None, "openai_gptoss"), ("hermes", "qwen3")],
+)
+def test_parsers_of_one_format_are_combined(tools: str | None, reasoning: str | None) -> None:
+    ParserOverrides(tools, reasoning).check()

@@ -26,13 +26,30 @@ def tokens_of(*texts: str) -> PlainTokens:
     return PlainTokens(TokenTexts(dict(enumerate(texts)).get), markers=MARKERS, ends=[Edges(trail="\n")])
 
 
-@pytest.mark.parametrize("text", ["a", " a", "é", "你好", "\n a", "a ", ">"])
+@pytest.mark.parametrize("text", ["a", " a", "é", "你好", "\n a", "a ", ">", "a<b", "<<e>"])
 def test_whole_characters_without_a_marker_are_plain(text: str) -> None:
     assert tokens_of(to_byte_text(text))[0] == (to_byte_text(text), text)
 
 
 @pytest.mark.parametrize(
-    "byte_text", ["", "<", "a<b", "a\n", "\n", "\xe4", "a\xe4\xbd", "\xbd", UNKNOWN, FREE[0], FREE[1], "\u0100", "\xff"]
+    "byte_text",
+    [
+        "",
+        "<",
+        "a<",
+        "b<en",
+        "<end>b",
+        "a\n",
+        "\n",
+        "\xe4",
+        "a\xe4\xbd",
+        "\xbd",
+        UNKNOWN,
+        FREE[0],
+        FREE[1],
+        "\u0100",
+        "\xff",
+    ],
 )
 def test_text_that_a_later_token_can_change_is_not_plain(byte_text: str) -> None:
     assert tokens_of(byte_text)[0] is None

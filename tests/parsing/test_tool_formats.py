@@ -1022,7 +1022,7 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "x"}, OK)],
         ),
         ("<|start|>assistantcommentary to=functions.a<|message|>{}<|call|>", [("a", {}, OK)]),
-        ("<|channel|>commentary to=functions.a <|constrain|>json", []),
+        ("<|channel|>commentary to=functions.a <|constrain|>json", [("a", {}, UNCLOSED)]),
         ("<|channel|>commentary to=functions.a <|constrain|>json<|message|>{", [("a", "{", UNCLOSED)]),
         (" to=functions.a<|channel|>commentary json<|message|>{}<|call|>", [("a", {}, OK)]),
         ("<|start|>assistant to=functions.a<|channel|>analysis<|message|>{}<|call|>", [("a", {}, OK)]),
@@ -1195,7 +1195,11 @@ def test_a_call_without_markers_is_a_call_if_it_names_a_tool(text: str, content:
     assert read(without_tools, [without_tools.encode(text)]).response.tool_calls == []
 
 
-ENDS_REASONING = [key for key, tool_format in TOOL_FORMATS.items() if tool_format.ends_reasoning]
+ENDS_REASONING = [
+    key
+    for key, tool_format in TOOL_FORMATS.items()
+    if tool_format.ends_reasoning and tool_format.call and tool_format.layout in (TurnLayout.MARKERS, TurnLayout.LISTS)
+]
 
 
 @pytest.mark.parametrize("key", ENDS_REASONING)
@@ -1208,6 +1212,13 @@ def test_reasoning_that_quotes_a_call_is_not_a_call(key: str, marks: bool) -> No
         response = read(reader, [reader.encode(f"<think>\nI write {text} now.\n</think>\n\nDone.")]).response
         assert (response.reasoning_content, response.content) == (f"I write {text} now.", "Done.")
         assert response.tool_calls == []
+
+
+def test_a_marker_that_is_a_word_does_not_end_reasoning() -> None:
+    reader = reader_of_bytes(grammar_of("phi4_mini"), marks=True)
+    text = "I need functools.cache here."
+    response = read(reader, [reader.encode(f"<think>\n{text}")]).response
+    assert (response.reasoning_content, response.content, response.tool_calls) == (text, "", [])
 
 
 @pytest.mark.parametrize("key", ENDS_REASONING)

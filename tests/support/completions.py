@@ -287,6 +287,12 @@ OWN: dict[str, tuple[str, ...]] = {
         "no header" + " at all é" * 40 + "<|end|>é",
         "<|message|>é<|end|><|message|><|end|><|message|>🙂",
         "<|start|><|start|>",
+        "<|channel|>analysis<|message|>éassistantcommentary to=functions.search <|constrain|>json<|message|>{}<|call|>",
+        "<|channel|>analysis<|message|>The assistantfinal, assistant to=é commentary to=<|message|>é<|end|>",
+        "<|channel|>analysis<|message|>é<|end|>assistant to=functions.search<|channel|>commentary<|message|>{}<|call|>",
+        " to=functions.searchcommentary <|constrain|>json<|message|>{}<|call|>",
+        " to=functions.search {}<|call|><|start|>assistant<|channel|>functions.search<|message|>{}<|call|>",
+        " to=functions.search<|start|>assistant to=functions.sea",
     ),
 }
 """More completions for single tool-call formats."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from renderers.bridging.call_ids import with_call_names, with_some_ids
+from renderers.bridging.call_ids import find_other_id, with_call_names, with_some_ids
 from renderers.bridging.call_shape import call_delimiters
 from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
@@ -120,6 +120,11 @@ class Extension:
         if not self._writes_alike(first.followed, with_some_ids(self.new, state.calls)):
             detail = "the template writes the ids of calls, and the call of a result without tool_call_id is unknown"
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}", hint="Set tool_call_id.")
+        followed = first.followed
+        if ids_differ := find_other_id(followed.trace, turn=followed.message, end=first.end, calls=state.calls):
+            written, made_up = ids_differ
+            detail = f"the template numbers calls itself: it writes the id {made_up!r} for the call {written!r}"
+            return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
         ids, tokens = join_tokens(self.context, self.prior, self.new, first)

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from renderers.bridging.sample_histories import match_results
 from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
+from renderers.core.lazy import lazy_pattern
+from renderers.core.spans import Trace
+
+_WORD_BEFORE, _WORD_AFTER = lazy_pattern(r"[^\s<>]*\Z"), lazy_pattern(r"[^\s<>]*")
 
 
 def with_call_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> list[JsonObject]:
@@ -53,6 +57,33 @@ def with_some_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> lis
         else message
         for message in new
     ]
+
+
+def find_other_id(trace: Trace, *, turn: int, end: int, calls: Sequence[CalledTool]) -> tuple[str, str] | None:
+    """Return the id of a call in the completion and the other one that a template writes; None if there is none.
+
+    `turn` is the message with the calls, and `end` the offset at which it ends. A made-up id contains the name of the
+    call, and the template writes it both in the turn and after it.
+
+    >>> from renderers.core.spans import Span
+    >>> name = "tool_calls", 0, "function", "name"
+    >>> spans = [Span(0, 3, 1, ()), Span(3, 6, 1, name), Span(6, 11, 1, ()), Span(11, 14, 1, name), Span(14, 16, 2, ())]
+    >>> find_other_id(Trace("ns.get:1 ns.get:1", spans), turn=1, end=8, calls=[CalledTool("ns.get:0", "get")])
+    ('ns.get:0', 'ns.get:1')
+    """
+    if not any(call.id for call in calls):
+        return None
+    text = trace.text
+    for start, stop, message, path in trace.spans:
+        if start < end or message != turn or len(path) != 4 or path[0] != "tool_calls" or path[3] != "name":
+            continue
+        number = path[1]
+        call = calls[number] if isinstance(number, int) and number < len(calls) else CalledTool(None, None)
+        before, after = _WORD_BEFORE.search(text, end, start), _WORD_AFTER.match(text, stop)
+        word = (before[0] if before else "") + text[start:stop] + (after[0] if after else "")
+        if call.id and word not in (call.name, call.id) and text.rfind(word, 0, end) >= 0:
+            return call.id, word
+    return None
 
 
 def _fill_in(

@@ -37,7 +37,8 @@ class RecoveryKind(enum.StrEnum):
     MISSING_HEADER = "missing_header"
     """A message has no header. It is the answer."""
     INCOMPLETE_HEADER = "incomplete_header"
-    """A header has no marker at its end, so that its tokens are skipped, or none before its channel."""
+    """A header has no marker at its end, so that its tokens are skipped, or none before its role or its channel, or the
+    channel or the recipient is in another place, or no message follows."""
     UNKNOWN_CHANNEL = "unknown_channel"
     """A message has no channel, or one that the format does not have. It is content."""
     OTHER_SYNTAX = "other_syntax"

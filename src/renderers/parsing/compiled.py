@@ -205,7 +205,10 @@ class CompiledGrammar:
             grammar, reasoning=reasoning, content=content, keeps_text=self._rule("keeps_text")
         )
         self.plain_in_calls = PlainTokens(texts, markers=self._ends)
-        """The plain tokens of calls, and of all messages of a turn with several."""
+        """The plain tokens of calls."""
+        in_messages = MarkerSet.of(*self._ends.markers, *self.unmarked_openers)
+        self.plain_in_messages = PlainTokens(texts, markers=in_messages)
+        """The plain tokens of all messages of a turn with several."""
 
     def _rule(self, name: Literal["ends_reasoning", "keeps_text"]) -> bool:
         """Return a rule of the grammar, or else that of its tool format."""

@@ -14,7 +14,7 @@ from renderers.parsing.parser_names import (
     UNREAD_TOOL_PARSERS,
     check_name,
 )
-from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
+from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
 
 SPACES = " \t\n\r\x0b\x0c"
 
@@ -113,6 +113,10 @@ class Grammar:
     """Text after a call is content. Otherwise it is skipped. None for the rule of the format."""
 
 
+_WITH_REASONING = (TurnLayout.MESSAGES, TurnLayout.SEGMENTS)
+"""The layouts of formats that have reasoning of their own."""
+
+
 class ParserOverrides(NamedTuple):
     """The names of a tool parser and of a reasoning parser. None keeps the format that the template shows."""
 
@@ -123,12 +127,21 @@ class ParserOverrides(NamedTuple):
         """Check the names.
 
         Raises:
-            ValueError: A name is not the name of a parser.
+            ValueError: A name is not the name of a parser, or the two parsers cannot be used together.
         """
         if self.tool_parser is not None:
             check_name("tool_parser", self.tool_parser, TOOL_PARSERS, UNREAD_TOOL_PARSERS)
         if self.reasoning_parser is not None:
             check_name("reasoning_parser", self.reasoning_parser, REASONING_PARSERS, UNREAD_REASONING_PARSERS)
+        tools = TOOL_PARSERS.get(self.tool_parser or "")
+        reasoning = REASONING_PARSERS.get(self.reasoning_parser or "")
+        if tools is None or reasoning is None or reasoning.tools == tools.tools:
+            return
+        if reasoning.tools is not None or TOOL_FORMATS[tools.tools].layout in _WITH_REASONING:
+            raise ValueError(
+                f"tool_parser {self.tool_parser!r} and reasoning_parser {self.reasoning_parser!r} are of different "
+                "formats, and one of these has both calls and reasoning. Pass only its parser."
+            )
 
     @property
     def from_response_template(self) -> tuple[str, ...]:

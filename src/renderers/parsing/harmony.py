@@ -8,39 +8,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import RecoveryKind, Region, ToolCallParseStatus
-from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
 from renderers.parsing.grammar import NO_EDGES, Edges
+from renderers.parsing.harmony_headers import cut_recipient, is_header_beginning, is_unmarked_header, read_header
 from renderers.parsing.message_scanner import HEADER, LONGEST_HEADER, MessageScanner
 from renderers.parsing.pieces import NO_PIECES, Pieces
-from renderers.parsing.tool_formats.harmony import CHANNEL, CONSTRAIN, START, is_code, recipient_of
-from renderers.tokenizer.encoding.byte_text import UNKNOWN
+from renderers.parsing.tool_formats.harmony import CHANNELS, FUNCTIONS, is_code
+from renderers.tokenizer.encoding.byte_text import UNKNOWN, to_byte_text
 
 # Attributes of enum classes are slow in Python 3.11.
 _REASONING, _CONTENT, _CALL = Region.REASONING, Region.CONTENT, Region.CALL
+_INCOMPLETE_HEADER = RecoveryKind.INCOMPLETE_HEADER
 _ANOTHER_ROLE = Field(skipped_because("a message of another role"), _CONTENT)
 _TO_ITSELF = Field(skipped_because("a message to the assistant itself"), _CONTENT)
 _AFTER_CALL = Field(skipped_because("after the stop token"))
 _CONTENT_CHANNELS = frozenset({"commentary", "final"})
-_CHANNEL = lazy_pattern(re.escape(CHANNEL) + r"\s*(\w+)")
-_ROLE = lazy_pattern(re.escape(START) + r"(\w+)")
-_LOST_CHANNEL = lazy_pattern(
-    rf"(?:{re.escape(START)})?\s*+(?:assistant)?\s*+(?:to=\S++\s++)?(analysis|commentary|final)\b(?:\s*+to=[^\s<]++)?"
-    rf"\s*+(?:{re.escape(CONSTRAIN)}\s*+\w++|json|code)?\s*+"
-)
-"""A header without the marker before its channel."""
-_CHANNEL_NAME = lazy_pattern("analysis|commentary|final")
-_RUN_TOGETHER = lazy_pattern(r"assistant\w+")
-"""The role without the marker between it and the channel."""
-_HEADER_CONTINUATION = lazy_pattern(r"\s*+(?:assistant)?\s*+(?:to=\S++)?\s*+")
 
 
 class _Markers:
     """The markers of Harmony in a vocabulary."""
 
-    def __init__(self, inner: tuple[str, ...], stops: frozenset[str]) -> None:
+    def __init__(self, inner: tuple[str, ...], unmarked: frozenset[str], stops: frozenset[str]) -> None:
         self.start, channel, constrain, self.message, end, self.call_end = inner
         self.ends = {end, self.call_end}
         """The markers that end a message."""
@@ -48,10 +38,16 @@ class _Markers:
         self.header_start = MarkerSet.of(self.start, channel)
         self.header_end = MarkerSet.of(self.message, *self.ends, *stops, UNKNOWN)
         self.body_end = MarkerSet.of(self.start, channel, *self.ends, *stops, UNKNOWN)
+        self.in_text = unmarked | {self.message}
+        """The texts that can belong to a header within a message."""
+        self.text_end = MarkerSet.of(*self.body_end.markers, *self.in_text)
+        """The markers to search for in a message that is not a call."""
         start, channel, constrain = map(re.escape, (self.start, channel, constrain))
+        to_channel = rf"{channel}\s*(?:{'|'.join(CHANNELS)})\b(?:\s*to=[\w.-]+)?"
         self.open_header = re.compile(
-            rf"(?:{start}\s*assistant\s*(?:to=[\w.-]+\s*)?)?{channel}\s*(?:analysis|commentary|final)\b"
-            rf"(?:\s*to=[\w.-]+)?(?:\s*{constrain}\s*\w+|\s+(?:json|code)\b)?\s*"
+            rf"(?:{start})?\s*(?:assistant)?\s*(?:(?:to=[\w.-]+\s*)?{to_channel}|to={FUNCTIONS}[\w.-]++(?!\s*{channel}))"
+            rf"(?:\s*{constrain}\s*\w+|\s+(?:json|code)\b)?\s*",
+            re.ASCII,
         )
         """A header up to the place of the marker that should end it."""
 
@@ -68,7 +64,7 @@ class HarmonyScanner(MessageScanner):
 
     def __init__(self, compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> None:
         super().__init__(compiled, tools, prefill=prefill)
-        self._markers = _markers(compiled.inner, self.stops)
+        self._markers = _markers(compiled.inner, compiled.unmarked_openers, self.stops)
         self._has_message = False
 
     def in_start(self, final: bool) -> bool:
@@ -88,6 +84,11 @@ class HarmonyScanner(MessageScanner):
         if match is not None and match[1] == markers.message:
             self._begin_message(match[0], match[0] + len(match[1]))
             return True
+        can_be_cut = match is not None or (final and len(byte_text) < limit)
+        if can_be_cut and self._read_cut_header(end, at_end=match is None):
+            if match is not None:
+                self._read_end(match[1], end)
+            return match is not None
         text = byte_text[buffer.position : end]
         if text.strip() and not markers.all.occurs_in(text) and self._can_be_answer(text):
             self._has_message = True
@@ -104,8 +105,7 @@ class HarmonyScanner(MessageScanner):
         """Return True if text without a header is the content of the turn: nothing but reasoning is before it."""
         if not self._has_message:
             return True
-        is_header = _HEADER_CONTINUATION.fullmatch(self.decode(text)) is not None
-        return not (is_header or self.calls.calls or _CONTENT in self.nonempty_regions)
+        return not (is_header_beginning(self.decode(text)) or self.calls.calls or _CONTENT in self.nonempty_regions)
 
     def _read_end(self, marker: str, position: int) -> None:
         """Read a marker after a header without a message: an id that is not a token, a stop token, or the end."""
@@ -122,10 +122,9 @@ class HarmonyScanner(MessageScanner):
         `is_closed` is True if the marker that ends a header is at `end`. Then only a header before the last one counts.
         """
         buffer, markers = self.buffer, self._markers
-        header_start = buffer.find(markers.header_start)
-        if header_start is None or header_start[0] >= end:
-            return False
-        start = header_start[0]
+        start = self._header_start(end)
+        if start == end:
+            start = buffer.position
         # The buffer remembers occurrences, so it cannot be searched ahead.
         following = buffer.byte_text.find(markers.start, start + 1, end)
         if following >= 0:
@@ -137,22 +136,53 @@ class HarmonyScanner(MessageScanner):
             # Without a text there is nothing to recover. A later header is read on its own.
             if following < 0:
                 return False
-            self._skip_to(end, "a header without a message")
+            if not self._read_cut_header(end, at_end=False):
+                self._skip_to(end, "a header without a message")
             return True
-        self._skip_to(start, "between messages")
+        self._read_before(start)
         self._skip_to(header.end(), "a header that no marker ends")
-        self._begin_field(header[0], start, header.end(), recoveries=[RecoveryKind.INCOMPLETE_HEADER])
+        self._begin_field(header[0], start, header.end(), recoveries=[_INCOMPLETE_HEADER])
+        return True
+
+    def _header_start(self, end: int) -> int:
+        """Return the position at which the header before `end` begins, which can lack the marker at its beginning."""
+        buffer, markers = self.buffer, self._markers
+        match = buffer.find(markers.header_start)
+        position, marker = match if match and match[0] < end else (end, "")
+        is_header = marker != markers.start and is_header_beginning(
+            self.decode(buffer.byte_text[buffer.position : position])
+        )
+        return buffer.position if is_header else position
+
+    def _read_cut_header(self, end: int, *, at_end: bool) -> bool:
+        """Read a header of a call that has no message as a broken call. Return False if there is none before `end`.
+
+        `at_end` is True if the completion ends there.
+        """
+        start = self.buffer.position
+        recipient = cut_recipient(self.decode(self.buffer.byte_text[start:end]), self.calls.schemas, at_end=at_end)
+        if recipient is None:
+            return False
+        self._has_message = True
+        self.calls.recoveries.append(_INCOMPLETE_HEADER)
+        self._begin_call(recipient, start, end)
+        broken = ToolCallParseStatus.UNCLOSED_BLOCK if at_end else ToolCallParseStatus.MALFORMED_STRUCTURE
+        self.calls.end(end, broken=broken)
+        if not at_end:
+            self.begin(self.in_start, HEADER)
         return True
 
     def in_body(self, final: bool) -> bool:
         """Read the body of a message, up to the marker that ends it or begins another message."""
         emitter, markers = self.emitter, self._markers
         in_call = emitter.region is _CALL
-        position, marker = self.next_marker(markers.body_end, final)
+        position, marker = self.next_marker(markers.body_end if in_call else markers.text_end, final)
         if not marker:
             if final and in_call:
                 self.calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
             return False
+        if marker in markers.in_text:
+            return self._read_header_in_text(marker, position, final)
         stops, ends = marker in self.stops, marker in markers.ends
         if stops and not in_call and not ends:
             self.stop_at(marker, position)
@@ -178,6 +208,26 @@ class HarmonyScanner(MessageScanner):
             self.stop_at(marker, position)
         elif ends:
             emitter.read_markers_to(end)
+        return True
+
+    def _read_header_in_text(self, marker: str, position: int, final: bool) -> bool:
+        """Read a header without its markers within a message, if `marker` at a position begins one."""
+        buffer, emitter, markers = self.buffer, self.emitter, self._markers
+        emitter.emit_text_to(position, closed=None, flush=True)
+        if marker == markers.message:
+            emitter.emit_recovery(_INCOMPLETE_HEADER)
+        else:
+            limit = position + LONGEST_HEADER
+            end, next_marker = buffer.find(markers.header_end) or (limit, "")
+            if not next_marker and len(buffer.byte_text) < limit and not final:
+                return False
+            is_closed = next_marker == markers.message and end + len(next_marker) <= limit
+            if is_closed and is_unmarked_header(self.decode(buffer.byte_text[position:end])):
+                emitter.emit_text_to(position, closed=NO_EDGES)
+                emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
+                self._begin_message(end, end + len(next_marker))
+                return True
+        emitter.emit_text_to(position + len(marker), closed=None, flush=True)
         return True
 
     def _note_other_end(self, marker: str) -> None:
@@ -206,52 +256,54 @@ class HarmonyScanner(MessageScanner):
 
     def _begin_message(self, start: int, end: int) -> None:
         """Begin a message. The marker after its header is from `start` to `end`."""
-        buffer = self.buffer
-        header_start = buffer.find(self._markers.header_start)
-        opened = min(header_start[0], start) if header_start else start
+        buffer, markers = self.buffer, self._markers
+        opened = self._header_start(start)
         before = self.decode(buffer.byte_text[buffer.position : opened])
+        if opened == start and is_unmarked_header(before):
+            opened = buffer.position
         # The prompt can hold the beginning of the first header.
-        is_header = not self._has_message and _HEADER_CONTINUATION.fullmatch(before)
-        if not is_header and not (opened == start and _LOST_CHANNEL.fullmatch(before)):
-            self._skip_to(opened, "between messages")
-        header_begin = buffer.position
+        header = buffer.byte_text[opened:start].lstrip()
+        is_incomplete = self._has_message and header and not header.startswith(markers.header_start.markers)
+        self._read_before(opened)
         self.emitter.read_markers_to(end)
-        self._begin_field(buffer.byte_text[header_begin:start], header_begin, end)
+        self._begin_field(header, opened, end, recoveries=[_INCOMPLETE_HEADER] if is_incomplete else [])
 
-    def _begin_field(self, header: str, start: int, end: int, *, recoveries: Sequence[RecoveryKind] = ()) -> None:
+    def _begin_field(self, byte_text: str, start: int, end: int, *, recoveries: Sequence[RecoveryKind] = ()) -> None:
         """Begin the body of a message. Its header, with all markers, is from `start` to `end`.
 
         `recoveries` are the differences of the header from the format.
         """
         self._has_message = True
-        text = self.decode(header)
-        role, channels, recipient = _ROLE.match(text), _CHANNEL.findall(text), recipient_of(text)
-        if not channels and (lost := _LOST_CHANNEL.fullmatch(text)):
-            role, channels, recoveries = None, [lost[1]], (*recoveries, RecoveryKind.INCOMPLETE_HEADER)
-        elif role is not None and _RUN_TOGETHER.fullmatch(role[1]):
-            channels, recoveries = (
-                channels or _CHANNEL_NAME.findall(text),
-                (*recoveries, RecoveryKind.INCOMPLETE_HEADER),
-            )
-        if role is not None and not role[1].startswith("assistant"):
+        header = read_header(self.decode(byte_text), self.calls.schemas)
+        recoveries = list(dict.fromkeys((*recoveries, *header.recoveries)))
+        if header.role and not header.role.startswith("assistant"):
             self.begin(self.in_body, _ANOTHER_ROLE)
-        elif recipient == "assistant":
+        elif header.recipient == "assistant":
             self.begin(self.in_body, _TO_ITSELF)
-        elif recipient is not None and recipient != "user":
+        elif header.recipient is not None and header.is_call:
             self.calls.recoveries += recoveries
-            self._in_code = is_code(recipient, self.calls.schemas)
-            self.calls.begin(start, end, prefix=header + self._markers.message)
+            self._begin_call(header.recipient, start, end)
             self.current = self.in_body
             return
-        elif channels and channels[-1] == "analysis":
+        elif header.channel == "analysis":
             self.opened_reasoning = True
             self.begin_body(_REASONING)
         else:
-            if not channels or channels[-1] not in _CONTENT_CHANNELS:
-                recoveries = (*recoveries, RecoveryKind.UNKNOWN_CHANNEL)
+            if header.channel not in _CONTENT_CHANNELS:
+                recoveries.append(RecoveryKind.UNKNOWN_CHANNEL)
             self.begin_body(_CONTENT)
         for kind in recoveries:
             self.emitter.emit_recovery(kind, end=end)
+
+    def _begin_call(self, recipient: str, start: int, end: int) -> None:
+        """Begin a call with a header from `start` to `end`."""
+        self._in_code = is_code(recipient, self.calls.schemas)
+        self.calls.begin(start, end, prefix=f"to={to_byte_text(recipient)}{self._markers.message}")
+
+    def _read_before(self, end: int) -> None:
+        """Read the text before a header: a header without a message, or text that is skipped."""
+        if not self._read_cut_header(end, at_end=False):
+            self._skip_to(end, "between messages")
 
     def _skip_to(self, end: int, reason: str) -> None:
         """Skip text up to a position. Whitespace is padding, not skipped text."""

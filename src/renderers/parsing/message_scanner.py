@@ -71,4 +71,4 @@ class MessageScanner(Scanner):
             self.nonempty_regions.add(region)
             return make_event(separator.pop() + text if separator else text, start, end)
 
-        self.begin(self.in_body, Field(make_joined_event, region, plain=self.compiled.plain_in_calls))
+        self.begin(self.in_body, Field(make_joined_event, region, plain=self.compiled.plain_in_messages))

@@ -25,7 +25,7 @@ class PlainTokens(dict[int, tuple[str, str] | None]):
     def __init__(self, texts: Mapping[int, str], *, markers: MarkerSet, ends: Iterable[Edges] = ()) -> None:
         super().__init__()
         self._texts, self._ends = texts, tuple(ends)
-        self._first_characters = {text[0] for text in markers.texts}
+        self._markers = markers
 
     def __missing__(self, token_id: int) -> tuple[str, str] | None:
         plain = self._plain(self._texts[token_id]) if token_id >= 0 else None
@@ -34,9 +34,11 @@ class PlainTokens(dict[int, tuple[str, str] | None]):
         return plain
 
     def _plain(self, byte_text: str) -> tuple[str, str] | None:
-        if not self._first_characters.isdisjoint(byte_text) or MARKER_CHARACTERS.search(byte_text):
+        size, markers = len(byte_text), self._markers
+        if MARKER_CHARACTERS.search(byte_text) or any(text in byte_text for text in markers.texts):
             return None
-        size = len(byte_text)
+        if markers.partial_suffix_length(byte_text, 0):
+            return None
         if not size or any(edges.sure_in(byte_text, 0, size) < size for edges in self._ends):
             return None
         try:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from renderers import DeepSeekV32RendererConfig, MessageError, TemplateRefusalError, create_renderer, load_tokenizer
+from renderers import (
+    BridgeRefusal,
+    DeepSeekV32RendererConfig,
+    MessageError,
+    TemplateRefusalError,
+    create_renderer,
+    load_tokenizer,
+)
 from renderers.core.options import DEFAULT_DATE
 from renderers.programs.encoders.deepseek_v32 import DeepSeekV32Program
 
@@ -40,7 +47,13 @@ def test_the_prompt_follows_a_question_or_all_results() -> None:
     results = "\n\n<function_results>\n<result>A</result>\n<result>B</result>\n</function_results>"
     assert write([ASK, LOOK, *RESULTS]).endswith(results)
     assert write([ASK, LOOK, *RESULTS], prompt=True).endswith(f"{results}\n\n</think>")
-    assert write([ASK, LOOK, *RESULTS[:1]], prompt=True).endswith("\n<result>A</result>")
+
+
+def test_a_prompt_after_some_of_the_results_is_refused() -> None:
+    messages: list[Data] = [ASK, LOOK, *RESULTS[:1]]
+    assert write(messages).endswith("\n<result>A</result>")
+    with pytest.raises(TemplateRefusalError, match=r"message 2: only 1 of 2 tool calls .* other calls \('get'\)"):
+        write(messages, prompt=True)
 
 
 def test_a_turn_without_reasoning_and_calls_is_written_with_thinking() -> None:
@@ -82,3 +95,15 @@ def test_turns_are_parsed_back(hub: object) -> None:
         parsed = renderer.parse_response(whole[len(prompt) :], prompt_ids=prompt)
         assert parsed.reasoning_content == turn["reasoning_content"]
         assert renderer.render_ids([ASK, parsed.to_message()]) == whole
+
+
+def test_a_bridge_with_fewer_results_than_calls_is_refused(hub: object) -> None:
+    """The format writes no generation prompt before all results are there."""
+    tokenizer = load_tokenizer("deepseek-ai/DeepSeek-V4-Flash-0731")
+    renderer = create_renderer(tokenizer, DeepSeekV32RendererConfig())
+    prompt = renderer.render_ids([ASK], add_generation_prompt=True)
+    completion = renderer.render_ids([ASK, {**LOOK, "reasoning_content": ""}])[len(prompt) :]
+    bridge = renderer.bridge(prompt, completion, RESULTS[:1])
+    assert isinstance(bridge, BridgeRefusal)
+    assert "only 1 of 2 tool calls have a result" in bridge.detail
+    assert not isinstance(renderer.bridge(prompt, completion, RESULTS), BridgeRefusal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from renderers.core.options import DEFAULT_DATE
-from renderers.errors import MessageError
+from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs.encoders.harmony_prompt import HarmonyOptions, system_pieces, tool_pieces
 from renderers.programs.pieces import trace_pieces
 
@@ -29,6 +29,13 @@ def test_built_in_tools_are_declared_in_the_order_of_the_encoder() -> None:
 def test_arguments_are_owned_by_the_caller() -> None:
     pieces = system_pieces(HarmonyOptions.read({"model_identity": "<|end|>"}, DEFAULT_DATE), has_functions=False)
     assert pieces[0] == ("<|end|>", -1, ("model_identity",))
+
+
+def test_an_unknown_reasoning_effort_is_an_error() -> None:
+    fault = "reasoning_effort must be one of 'low', 'medium', 'high', not 'extreme'"
+    with pytest.raises(TemplateRefusalError, match=fault):
+        HarmonyOptions.read({"reasoning_effort": "extreme"}, DEFAULT_DATE)
+    assert HarmonyOptions.read({"reasoning_effort": "low"}, DEFAULT_DATE).reasoning_effort == "low"
 
 
 def test_a_tool_that_is_no_function_is_an_error() -> None:

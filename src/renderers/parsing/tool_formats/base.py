@@ -173,9 +173,11 @@ class ToolFormat:
     openings: tuple[str, ...] = ()
     """The texts that calls without markers can begin with, in the layout `BARE_CALLS`."""
     within_text: tuple[str, ...] = ()
-    """The texts that JSON calls within content can begin with. They are calls only if the prompt has the named tool."""
+    """The texts that JSON calls within content can begin with. They are calls only if the prompt has the named tool.
+
+    In the layout `MESSAGES`: the texts that a header without its markers can begin with, within a message."""
     layout: TurnLayout = TurnLayout.MARKERS
-    ends_reasoning: bool = False
+    ends_reasoning: bool = True
     """A call within reasoning ends it, unless the closing marker follows later."""
     separates_calls: bool = False
     """The opening marker of a call within another call begins the next call."""

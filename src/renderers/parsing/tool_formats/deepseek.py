@@ -115,7 +115,6 @@ def _deepseek(key: str, *, fenced: bool) -> ToolFormat:
         section=_SECTION,
         call=_CALL,
         inner=(_SEPARATOR,),
-        ends_reasoning=True,
         separates_calls=True,
         signature=f"{_TYPE}{_SEPARATOR}" if fenced else "",
         json_arguments=True,

@@ -37,7 +37,6 @@ DOTS = ToolFormat(
     key="dots",
     call=("<dots_function_call>", "</dots_function_call>"),
     value=_TAGS.value,
-    ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,
     read=_read,

@@ -160,7 +160,6 @@ def _dsml(key: str, *, section: str, other_sections: tuple[str, ...] = (), space
         value=value,
         inner=(_DSML,),
         padding="\n",
-        ends_reasoning=True,
         separates_calls=True,
         keeps_text=True,
         assumes_prompt=True,

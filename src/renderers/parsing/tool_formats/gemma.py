@@ -215,7 +215,6 @@ GEMMA = ToolFormat(
     call=("<|tool_call>", "<tool_call|>"),
     inner=(_GEMMA_QUOTE,),
     separates_calls=True,
-    ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,
     read=functools.partial(_read, quote=_GEMMA_QUOTE),

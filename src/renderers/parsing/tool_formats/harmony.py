@@ -25,8 +25,10 @@ from renderers.parsing.tool_formats.base import (
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
 CONSTRAIN = "<|constrain|>"
+CHANNELS = "analysis", "commentary", "final"
+FUNCTIONS = "functions."
 _RECIPIENT = lazy_pattern(r"to=([^\s<]*)")
-_FUNCTIONS, _PYTHON, _BROWSER = "functions.", "python", "browser."
+_PYTHON, _BROWSER = "python", "browser."
 
 
 def recipient_of(header: str) -> str | None:
@@ -35,8 +37,14 @@ def recipient_of(header: str) -> str | None:
     >>> recipient_of("<|channel|>commentary to=functions.search"), recipient_of(" to=python<|channel|>analysis")
     ('search', 'python')
     """
+    recipient = written_recipient_of(header)
+    return None if recipient is None else recipient.removeprefix(FUNCTIONS)
+
+
+def written_recipient_of(header: str) -> str | None:
+    """Return the recipient in a header as the model wrote it. None if there is none."""
     recipient = _RECIPIENT.search(header)
-    return recipient[1].removeprefix(_FUNCTIONS) if recipient else None
+    return recipient[1] if recipient else None
 
 
 def is_code(recipient: str, known: ToolSchemas) -> bool:
@@ -52,7 +60,7 @@ def _read(payload: Payload) -> ParsedToolCall:
         return named_call(name, body, OK)
     call = named_call(name, *read_arguments(body))
     is_built_in = name is not None and name.startswith(_BROWSER) and name not in known
-    return call if is_built_in or f"to={_FUNCTIONS}" in header else recovered(call, RecoveryKind.NAME_PREFIX)
+    return call if is_built_in or f"to={FUNCTIONS}" in header else recovered(call, RecoveryKind.NAME_PREFIX)
 
 
 def _read_head(payload: Payload) -> CallHead:
@@ -65,6 +73,7 @@ HARMONY = ToolFormat(
     key="harmony",
     call=None,
     inner=_INNER,
+    within_text=(*(f"assistant{channel}" for channel in CHANNELS), "assistant to="),
     layout=TurnLayout.MESSAGES,
     json_arguments=True,
     read=_read,

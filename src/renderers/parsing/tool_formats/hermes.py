@@ -15,7 +15,6 @@ from renderers.parsing.tool_formats.base import ToolFormat, list_calls_in, read_
 HERMES = ToolFormat(
     key="hermes",
     call=("<tool_call>", "</tool_call>"),
-    ends_reasoning=True,
     json_arguments=True,
     read=read_json_call,
     read_head=read_json_head,

@@ -98,7 +98,8 @@ JAMBA = ToolFormat(
 COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<|END_ACTION|>"))
 COMMAND_R = dataclasses.replace(JAMBA, key="command_r", call=("Action:\n```json\n", "```"))
 GRANITE = dataclasses.replace(JAMBA, key="granite", call=("<|tool_call|>", ""), variants=(("<tool_call>", ""),))
-PHI_4_MINI = dataclasses.replace(JAMBA, key="phi4_mini", call=("functools", ""))
+# The marker is a word that reasoning about code contains.
+PHI_4_MINI = dataclasses.replace(JAMBA, key="phi4_mini", call=("functools", ""), ends_reasoning=False)
 APERTUS = dataclasses.replace(
     JAMBA, key="apertus", call=("<|tools_prefix|>", "<|tools_suffix|>"), read=_read_keyed, read_head=_read_keyed_head
 )

@@ -55,7 +55,6 @@ KIMI = ToolFormat(
     other_sections=(_OTHER_SECTION,),
     call=_CALL,
     inner=(_ARGUMENTS,),
-    ends_reasoning=True,
     json_arguments=True,
     read=_read,
     read_head=_read_head,

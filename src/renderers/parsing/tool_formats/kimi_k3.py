@@ -144,7 +144,6 @@ KIMI_K3 = ToolFormat(
     section=_SECTION,
     call=_CALL,
     inner=(_SEPARATOR, *_ARGUMENT, *_JSON),
-    ends_reasoning=True,
     read=_read,
     read_head=_read_head,
 )

@@ -32,7 +32,6 @@ MINICPM = ToolFormat(
     variants=(('<functionname="', "</function>"),),
     quotes=_QUOTES,
     value=_TAGS.value,
-    ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,
     read=_read,

@@ -22,7 +22,6 @@ MINIMAX = ToolFormat(
     section=("<minimax:tool_call>", "</minimax:tool_call>"),
     call=('<invoke name="', "</invoke>"),
     value=_TAGS.value,
-    ends_reasoning=True,
     rejects_unknown_tools=True,
     read=functools.partial(read_tagged, tags=_TAGS),
     read_head=functools.partial(read_tagged_head, tags=_TAGS),

@@ -125,7 +125,6 @@ MINIMAX_M3 = ToolFormat(
     section=(f"{_NAMESPACE}<tool_call>", f"{_NAMESPACE}</tool_call>"),
     call=(f'{_NAMESPACE}<invoke name="', f"{_NAMESPACE}</invoke>"),
     inner=(_NAMESPACE,),
-    ends_reasoning=True,
     rejects_unknown_tools=True,
     read=_read,
     read_head=_read_head,

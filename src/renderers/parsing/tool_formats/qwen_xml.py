@@ -28,7 +28,6 @@ QWEN_XML = ToolFormat(
     unmarked=("<function=", "</function>"),
     value=_TAGS.value,
     separates_calls=True,
-    ends_reasoning=True,
     read=functools.partial(read_tagged, tags=_TAGS._replace(padding="\n")),
     read_head=functools.partial(read_tagged_head, tags=_TAGS),
     find=functools.partial(find_tagged, tags=_TAGS),

@@ -34,7 +34,6 @@ STEP_3 = ToolFormat(
     call=("<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
     value=_TAGS.value,
     inner=(_SEPARATOR,),
-    ends_reasoning=True,
     keeps_text=True,
     read=_read,
     read_head=functools.partial(read_tagged_head, tags=_TAGS),

@@ -129,6 +129,8 @@ class _Conversation(NamedTuple):
                         yield Piece(ASSISTANT + self._think(index), owner)
                 case "tool":
                     ends = yield from self._write_result(index)
+                    if not ends and is_last and adds_prompt:
+                        raise self._missing_results(index)
                     if ends and (adds_prompt or not is_last):
                         yield Piece("\n\n" + self._think(index), owner)
                 case "assistant":
@@ -138,6 +140,15 @@ class _Conversation(NamedTuple):
 
     def _think(self, index: int) -> str:
         return THINK if self.thinking and index >= self.last_query else THINK_END
+
+    def _missing_results(self, index: int) -> TemplateRefusalError:
+        """Return the error for a turn that ends with a result, although other calls have none."""
+        first = next(place for place in range(index, -1, -1) if self.messages[place]["role"] != "tool")
+        calls, count = self.messages[first]["tool_calls"], index - first
+        names = ", ".join([repr(call.get("function", call).get("name")) for call in calls[count:]])
+        fault = f"only {count} of {len(calls)} tool calls have a result, so no generation prompt follows. Add the "
+        fault += f"results of the other calls ({names})"
+        return TemplateRefusalError(fault, index, format_name="DeepSeek V3.2")
 
     def _write_result(self, index: int) -> Generator[Piece, None, bool]:
         """Yield a tool result. Return True if it is the last one of its turn."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renderers.core.jsontypes import JsonObject
+from renderers.core.probe_words import PROBE_ARGUMENT
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
 from renderers.errors import MessageError, TemplateRefusalError
@@ -16,6 +17,7 @@ from renderers.programs.pieces import Piece
 MODEL_IDENTITY = "You are ChatGPT, a large language model trained by OpenAI."
 KNOWLEDGE_CUTOFF = "2024-06"
 REASONING_EFFORT = "medium"
+_EFFORTS = "low", "medium", "high"
 
 _BROWSER = """## browser
 
@@ -108,6 +110,12 @@ class HarmonyOptions(NamedTuple):
             _read_flag(arguments, "use_system_prompt"),
             _read_flag(arguments, "auto_drop_analysis"),
         )
+        # In probes all arguments that are only written into the system message have the same text.
+        if options.reasoning_effort not in (*_EFFORTS, PROBE_ARGUMENT):
+            names = ", ".join(map(repr, _EFFORTS))
+            raise TemplateRefusalError(
+                f"reasoning_effort must be one of {names}, not {options.reasoning_effort!r}", format_name="Harmony"
+            )
         if options.builtin_tools and not options.use_system_prompt:
             raise TemplateRefusalError(
                 "builtin_tools need the system message. Remove use_system_prompt=False or builtin_tools",
