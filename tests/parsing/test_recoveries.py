@@ -16,7 +16,11 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}},
     {"name": "search", "parameters": {"properties": {"query": {"type": "string"}}}},
 ]
+_FUNCTION = "<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>"
 _CITY = '{"city": "Rome"}'
+_M2_INVOKE = '<invoke name="get_weather">\n<parameter name="city">Rome</parameter>\n'
+_PARAMETER_END = "\n</parameter>\n</fun"
+_PAIR = "<arg_key>city</arg_key><arg_value>Rome</arg_value>"
 _HERMES = f'{{"name": "get_weather", "arguments": {_CITY}}}'
 _INVOKE = '<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
 _KIMI = f"<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{_CITY}<|tool_call_end|>"
@@ -43,6 +47,26 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("missing_closing_marker", "hermes", f"<tool_call>{_HERMES}<|stop|>"),
         ("missing_closing_marker", "hermes", f"<tool_call>{_HERMES}"),
         ("missing_closing_marker", "harmony", f"<|channel|>commentary to=functions.search<|message|>{_CITY}<|end|>"),
+        ("missing_closing_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION[:-11]}</tool_call>"),
+        ("missing_closing_marker", "seed_xml", f"<seed:tool_call>\n{_FUNCTION[:-11]}</seed:tool_call>"),
+        ("repeated_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION}</tool_call>".replace("\n</fun", _PARAMETER_END)),
+        (
+            "repeated_marker",
+            "seed_xml",
+            f"<seed:tool_call>{_FUNCTION}</seed:tool_call>".replace("\n</fun", _PARAMETER_END),
+        ),
+        (
+            "repeated_marker",
+            "minimax",
+            f"<minimax:tool_call>\n{_M2_INVOKE}</parameter>\n</invoke>\n</minimax:tool_call>",
+        ),
+        (
+            "repeated_marker",
+            "deepseek_v4",
+            f"<｜DSML｜tool_calls>\n{_INVOKE}</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+        ),
+        ("repeated_marker", "glm", f"<tool_call>get_weather{_PAIR}</arg_value></tool_call>"),
+        ("missing_separator", "hy3_plain", f"<tool_calls><tool_call>get_weather{_PAIR}</tool_call></tool_calls>"),
         ("missing_separator", "deepseek_v31", f"{_BEGIN}search{_CITY}{_END}"),
         ("incomplete_header", "harmony", f"<|channel|>commentary to=functions.search json{_CITY}<|call|>"),
         ("incomplete_header", "harmony", f"commentary to=functions.search <|constrain|>json<|message|>{_CITY}<|call|>"),

@@ -365,6 +365,13 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "2"}, MALFORMED)],
         ),
         (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
+        (xml("<parameter=query>\na\n</parameter>\n</parameter>\n</parameter>"), [("search", {"query": "a"}, OK)]),
+        (xml("<parameter=query>\na</parameter>\n</parameter>"), [("search", {"query": "a</parameter>"}, OK)]),
+        # The opening tag of a second value may be missing.
+        (
+            xml("<parameter=query>\na\n</parameter>\n3\n</parameter>"),
+            [("search", {"query": "a\n</parameter>\n3"}, MALFORMED)],
+        ),
         (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
         (xml("<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, MALFORMED)]),
         (
@@ -405,6 +412,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         ('<function name="search"><param name="query"><![CDATA[Ro', [("search", {"query": "Ro"}, UNCLOSED)]),
         ('<function name="search"><param name="query">Rome</function>', [("search", {"query": "Rome"}, MALFORMED)]),
+        (
+            '<function name="search"><param name="query">a</param>3</param></function>',
+            [("search", {"query": "a</param>3"}, MALFORMED)],
+        ),
         ('<function name="search"><param>Rome</param></function>', [("search", {}, MALFORMED)]),
         ('<function name="unheard_of"></function>', [("unheard_of", {}, UNKNOWN)]),
         (
@@ -737,6 +748,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (
             minimax('name="search"><parameter name="query">1</parameter>2</parameter>'),
             [("search", {"query": "1</parameter>2"}, OK)],
+        ),
+        (
+            minimax('name="search"><parameter name="query">1</parameter>\n2</parameter>'),
+            [("search", {"query": "1</parameter>\n2"}, MALFORMED)],
         ),
         (
             minimax('name="search"><parameter name="a">1</parameter><parameter name="a">2</parameter>'),

@@ -127,6 +127,10 @@ class CallReader:
         plain = None if compiled.has_json_list else compiled.plain_in_calls
         emitter.enter_field(_new(Field, (self._make_delta, _CALL, "", "", (), self._captured, plain)))
 
+    def include(self, marker: str) -> None:
+        """Parse the marker that closes the call as a part of it: a tag of a call without markers."""
+        self._captured.append((marker, ""))
+
     def end_unless_in_string(self, end: int) -> bool:
         """Parse and emit the call that ends at a position, unless it ends within a JSON string. Return False then."""
         if self._string is not None and self._string.examine():

@@ -217,6 +217,8 @@ class MarkerScanner(Scanner):
             if deciding is not None and deciding[1] == compiled.value_end:
                 self.current = self._in_value
                 return True
+        if marker == closer and self.closing is compiled.call_ends.get(compiled.unmarked):
+            calls.include(marker)
         has_ended = marker == closer and calls.end_unless_in_string(position + len(marker))
         if not has_ended and marker not in compiled.marker_text.stops and calls.is_in_string:
             string_end = self.find_string_end(position + len(marker), final)

@@ -372,8 +372,46 @@ def read_json_head(payload: Payload) -> CallHead:
     return CallHead(name, match.end(1), start)
 
 
+class ValueEnd(NamedTuple):
+    """The end of a value without quotes, which can contain the marker that closes it."""
+
+    end: int
+    repeated: bool = False
+    """True if the marker occurs again, with only whitespace in between."""
+    ambiguous: bool = False
+    """True if the value contains the marker as the format writes it, at the end of a line: its end may be there."""
+
+
+_LINE_END = lazy_pattern(r"[ \t]*\r?\n")
+
+
+def value_end(byte_text: str, start: int, last: int, closer: str, *, padding: str = "") -> ValueEnd:
+    """Return the end of a value from `start` on, which the marker at `last` closes, or an earlier one.
+
+    `padding` is the text that the format writes before the marker. Without it, the marker is text of the value.
+
+    >>> value_end("Rome</v></v>", 0, 8, "</v>")
+    ValueEnd(end=4, repeated=True, ambiguous=False)
+    """
+    end, first = last, start + len(padding)
+    while (earlier := byte_text.rfind(closer, first, end)) >= 0:
+        if byte_text[earlier + len(closer) : end].strip() or not byte_text.endswith(padding, first, earlier):
+            break
+        end = earlier
+    while earlier >= 0:
+        if byte_text.endswith(padding, first, earlier) and _LINE_END.match(byte_text, earlier + len(closer), end):
+            return ValueEnd(end, end < last, ambiguous=True)
+        earlier = byte_text.rfind(closer, first, earlier)
+    return ValueEnd(end, end < last)
+
+
 def call_of_values(
-    name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSchemas, *, well_formed: bool
+    name: str,
+    pairs: Sequence[tuple[str, str]],
+    schemas: ToolSchemas,
+    *,
+    well_formed: bool,
+    recoveries: tuple[RecoveryKind, ...] = (),
 ) -> ParsedToolCall:
     """Return a call with arguments without quotes, as pairs of key and text, converted to the types in the schema.
 
@@ -385,8 +423,8 @@ def call_of_values(
         values[key], fits = read_value(text, find_schema(key))
         all_fit = all_fit and fits
     if not well_formed or len(values) < len(pairs):
-        return named_call(name, values, MALFORMED)
-    return named_call(name, values, OK if all_fit else INVALID)
+        return named_call(name, values, MALFORMED, recoveries)
+    return named_call(name, values, OK if all_fit else INVALID, recoveries)
 
 
 _WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
+from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
@@ -17,6 +17,7 @@ from renderers.parsing.tool_formats.base import (
     Payload,
     call_of_values,
     failed_call,
+    value_end,
 )
 
 _new = tuple.__new__
@@ -58,8 +59,9 @@ class Tags(NamedTuple):
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     """Parse a call with tagged values.
 
-    A value ends at the last closing marker before the next value or before the end, so it can contain
-    the text of that marker. A value without a closing marker ends at the next value, or at the marker after all values.
+    A value ends at the last closing marker before the next value or before the end, so it can contain the text of that
+    marker, unless only whitespace is between the last ones. A value without a closing marker ends at the next value, or
+    at the marker after all values.
     """
     byte_text, decode, marks = payload.byte_text, payload.decode, tags.marked(payload.mark)
     function = byte_text.find(marks.function)
@@ -70,7 +72,7 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     if not name:
         return failed_call(tags.unnamed)
     pairs: list[tuple[str, str]] = []
-    start = tag.end
+    start, repeated = tag.end, False
     outside, well_formed = [byte_text[:function]], tag.closed
     opening = byte_text.find(marks.open, start)
     while opening >= 0:
@@ -79,11 +81,15 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
         if key is None:
             well_formed = False
             break
-        value, start, opening, closed = _read_tagged_value(byte_text, key.end, marks)
+        value, start, opening, closed, again = _read_tagged_value(byte_text, key.end, marks)
         pairs.append((decode(key.text).strip(), decode(value)))
-        well_formed = well_formed and key.closed and closed
-    outside.append(byte_text[start:].replace(marks.end, "", 1))
-    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
+        well_formed, repeated = well_formed and key.closed and closed, repeated or again
+    rest, end, after = byte_text[start:].partition(marks.end) if marks.end else (byte_text[start:], "", "")
+    recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.REPEATED_MARKER,) if repeated else ()
+    if marks.end and not end:
+        recoveries += (RecoveryKind.MISSING_CLOSING_MARKER,)
+    well_formed = well_formed and not "".join([*outside, rest, after]).strip()
+    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed, recoveries=recoveries)
 
 
 def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
@@ -94,18 +100,28 @@ def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
     return FoundCalls(spans) if len(spans) > 1 else None
 
 
-def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
-    """Read the value from `start` on.
+class _Value(NamedTuple):
+    """A value in byte text."""
 
-    Return the value, the position after it, the position of the next value (-1 if there is none), and True if the value
-    is closed.
-    """
+    text: str
+    end: int
+    """The position after its closing marker."""
+    following: int
+    """The position of the next value. -1 if there is none."""
+    closed: bool
+    """False if the closing marker is missing, or if it may be an earlier one."""
+    repeated: bool = False
+    """True if the closing marker occurs twice in a row."""
+
+
+def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> _Value:
+    """Read the value from `start` on."""
     value_start = quoted_end = start
     if marks.quotes and byte_text.startswith(marks.quotes[0], start):
         value_start += len(marks.quotes[0])
         quoted_end = byte_text.find(marks.quotes[1], value_start)
         if quoted_end < 0:
-            return byte_text[value_start:], len(byte_text), -1, False
+            return _Value(byte_text[value_start:], len(byte_text), -1, closed=False)
     opening = byte_text.find(marks.open, quoted_end)
     bound = opening if opening >= 0 else len(byte_text)
     closing = _find_closing(byte_text, quoted_end, bound, marks)
@@ -116,9 +132,16 @@ def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, in
     if quoted_end > start:
         assert marks.quotes is not None
         beside = byte_text[quoted_end + len(marks.quotes[1]) : end]
-        return byte_text[value_start:quoted_end], after, opening, closing >= 0 and not beside.strip()
-    value = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
-    return value, after, opening, closing >= 0
+        text, closed = byte_text[value_start:quoted_end], closing >= 0 and not beside.strip()
+        return _new(_Value, (text, after, opening, closed, False))
+    closed, repeated = closing >= 0, False
+    if closed and byte_text.find(marks.close, start, end) >= 0:
+        padding = marks.padding if byte_text.startswith(marks.padding, start) else ""
+        end, repeated, ambiguous = value_end(byte_text, start, end, marks.close, padding=padding)
+        # A value that contains markup is in quotes, in formats that have these.
+        closed = not ambiguous and (marks.quotes is None or byte_text.find(marks.close, start, end) < 0)
+    text = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
+    return _new(_Value, (text, after, opening, closed, repeated))
 
 
 def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:
