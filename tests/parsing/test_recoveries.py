@@ -114,6 +114,7 @@ def parse(key: str, text: str) -> ParsedResponse:
         ),
         ("untyped_value", "kimi_k3", f'{_K3}<|open|>argument key="city"<|sep|>Rome<|close|>argument<|sep|>{_K3_END}'),
         ("other_syntax", "kimi_k3", f"{_K3}{_CITY}{_K3_END}"),
+        ("value_quotes", "lfm2", "<|tool_call_start|>[search(query=New York)]<|tool_call_end|>"),
         ("value_quotes", "gemma", "<|tool_call>call:get_weather{city:Rome}<tool_call|>"),
         ("value_quotes", "gemma", '<|tool_call>call:get_weather{city:"Rome"}<tool_call|>'),
         ("value_quotes", "gemma", '<|tool_call>call:get_weather{"city":<|"|>Rome<|"|>}<tool_call|>'),

@@ -812,7 +812,19 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             ),
             (f"{opener}a(x=07)\nb(y=.5){closer}", [("a", {"x": 7}, OK), ("b", {"y": 0.5}, OK)]),
             (f"{opener}[sh(command='echo 'hi', it's')]{closer}", [("sh", {"command": "echo 'hi', it's"}, OK)]),
-            (f"{opener}[a(city=New York, days=3)]{closer}", [("a", {"city": "New York", "days": 3}, OK)]),
+            (f"{opener}[a(city=New York, days=3)]{closer}", [("a", {"city": "New York", "days": 3}, INVALID)]),
+            (f"{opener}[search(query=New York)]{closer}", [("search", {"query": "New York"}, OK)]),
+            (f"{opener}[get_weather(days=int(3))]{closer}", [("get_weather", {"days": "int(3)"}, MALFORMED)]),
+            (f"{opener}[get_weather(days=three)]{closer}", [("get_weather", {"days": "three"}, INVALID)]),
+            # A parenthesis is missing: never a call that looks right.
+            (
+                f"{opener}[get_weather(days=3, search(query='a')]{closer}",
+                [("get_weather", {"days": "3, search(query='a'"}, MALFORMED)],
+            ),
+            (
+                f"{opener}[get_weather(city='Rome', search(query='a')]{closer}",
+                [("get_weather", {"city": "Rome', search(query='a"}, MALFORMED)],
+            ),
             (f"{opener}[a(x={{'u', 'v'}})]{closer}", [("a", {"x": ["u", "v"]}, OK)]),
             (f'{opener}[{{"name": "a", "arguments": {{"x": 1}}}}]{closer}', [("a", {"x": 1}, OK)]),
             (f"{opener}[a(x=1), b(y='c", [("a", {"x": 1}, OK), ("b", None, UNCLOSED)]),

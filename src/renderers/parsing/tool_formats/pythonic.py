@@ -12,11 +12,13 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from renderers.core.completions import ParsedToolCall, RecoveryKind
+from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
 from renderers.core.lazy import lazy_pattern
-from renderers.parsing.python_calls import CALL_START, PythonError, read_call
+from renderers.parsing.python_calls import CALL_START, PythonCall, PythonError, read_call
+from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import (
     INVALID,
+    MALFORMED,
     OK,
     CallHead,
     FoundCalls,
@@ -32,6 +34,9 @@ from renderers.parsing.tool_formats.base import (
 
 _BEFORE, _BETWEEN = lazy_pattern(r"[ \t\n\r\[]*"), lazy_pattern(r"[ \t\n\r,;]*")
 _END = lazy_pattern(r"[ \t\n\r\]]*\Z")
+_NEXT_CALL = lazy_pattern(r"[,;\])\n][ \t\n\r]{0,16}([\w.\-]{1,64})[ \t]{0,16}\(")
+"""The beginning of a call after another one. Bounded, because it is tried at many positions."""
+_NOT_WORDS = lazy_pattern(r"""["'`()\[\]{}=,;\n]""")
 _LLAMA_4 = "<|python_start|>", "<|python_end|>"
 
 
@@ -41,13 +46,32 @@ def _read(payload: Payload) -> ParsedToolCall:
         return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
     for lenient in (False, True):
         try:
-            name, arguments, end = read_call(text, lenient=lenient)
+            call = read_call(text, lenient=lenient)
         except PythonError:
             continue
-        if end == len(text):
-            return named_call(name, arguments, OK, (RecoveryKind.UNESCAPED_QUOTES,) if lenient else ())
+        if call.end == len(text):
+            status = _recovered_status(call, payload.schemas) if lenient else OK
+            kind = RecoveryKind.VALUE_QUOTES if call.bare else RecoveryKind.UNESCAPED_QUOTES
+            return named_call(call.name, call.arguments, status, (kind,) if lenient and status is OK else ())
     start = CALL_START.match(text)
     return failed_call(INVALID, start[1] if start else None)
+
+
+def _recovered_status(call: PythonCall, schemas: ToolSchemas) -> ToolCallParseStatus:
+    """Return the status of a call that was parsed in the lenient mode.
+
+    If a value contains the beginning of a call of another tool, it is not known where the value ends. Text without
+    quotes is a value only if it is words, and if the schema allows a string.
+    """
+    fits = True
+    for key, value in call.arguments.items():
+        if not isinstance(value, str):
+            continue
+        schema, is_bare = schemas.parameter(call.name, key), key in call.bare
+        if any(name in schemas for name in _NEXT_CALL.findall(value)) or (is_bare and _NOT_WORDS.search(value)):
+            return MALFORMED
+        fits = fits and ("string" in schema.types if schema else not is_bare)
+    return OK if fits else INVALID
 
 
 def _read_head(payload: Payload) -> CallHead:
@@ -94,7 +118,7 @@ def _spans(byte_text: str, position: int, *, lenient: bool) -> tuple[list[tuple[
     spans: list[tuple[int, int]] = []
     while True:
         try:
-            _, _, end = read_call(byte_text, position, lenient=lenient)
+            end = read_call(byte_text, position, lenient=lenient).end
         except PythonError:
             return spans, position
         spans.append((position, end))
