@@ -26,6 +26,11 @@ _INVOKE = '<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="cit
 _KIMI = f"<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{_CITY}<|tool_call_end|>"
 _K3 = '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
 _K3_END = "<|close|>call<|sep|><|close|>tools<|sep|>"
+_K3_CITY = '<|open|>argument key="city" type="string"<|sep|>Rome<|close|>argument<|sep|>'
+_ATEM = (
+    '<atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">Rome</atem:parameter>\n'
+    "</atem:invoke>\n</atem:function_calls>"
+)
 _BEGIN, _END = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 
 
@@ -49,6 +54,13 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("missing_closing_marker", "harmony", f"<|channel|>commentary to=functions.search<|message|>{_CITY}<|end|>"),
         ("missing_closing_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION[:-11]}</tool_call>"),
         ("missing_closing_marker", "seed_xml", f"<seed:tool_call>\n{_FUNCTION[:-11]}</seed:tool_call>"),
+        ("missing_closing_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION}<|stop|>"),
+        ("missing_closing_marker", "seed_xml", f"<seed:tool_call>\n{_FUNCTION}"),
+        ("missing_closing_marker", "gemma", '<|tool_call>call:get_weather{city:<|"|>Rome<|"|>}'),
+        ("missing_closing_marker", "glm", f"<tool_call>get_weather{_PAIR}<|stop|>"),
+        ("missing_closing_marker", "minicpm", '<function name="search"><param name="query">a</param><|stop|>'),
+        ("missing_closing_marker", "atem", f" to=get_weather<|message|>{_ATEM}"),
+        ("missing_closing_marker", "kimi_k3", f"{_K3}{_K3_CITY}{_K3[20:]}{_K3_CITY}<|close|>tools<|sep|>"),
         ("repeated_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION}</tool_call>".replace("\n</fun", _PARAMETER_END)),
         (
             "repeated_marker",

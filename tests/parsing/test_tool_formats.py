@@ -342,7 +342,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     ],
     "qwen_xml": [
         ("<tool_call>", [(None, None, UNCLOSED)]),
-        (xml("")[: -len("</tool_call>")], [("search", {}, UNCLOSED)]),
+        (xml("")[: -len("</tool_call>")], [("search", {}, OK)]),
+        (xml("")[: -len("</function>\n</tool_call>")], [("search", {}, UNCLOSED)]),
         ("<tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
         ("<tool_call></tool_call>", [(None, None, MALFORMED)]),
         ("<tool_call>search</tool_call>", [(None, None, MALFORMED)]),
@@ -463,6 +464,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<tool_call>", [(None, {}, UNCLOSED)]),
         ("<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>Ro", [("search", {}, UNCLOSED)]),
         ("<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value>", [("search", {"query": "Ro"}, UNCLOSED)]),
+        (
+            "<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value><|stop|>",
+            [("search", {"query": "Ro"}, OK)],
+        ),
+        ("<tool_call>search<arg_key>query</arg_key><|stop|>", [("search", {}, UNCLOSED)]),
         (glm(""), [(None, {}, MISSING)]),
         (glm("<arg_key>query</arg_key><arg_value>Rome</arg_value>"), [(None, {"query": "Rome"}, MISSING)]),
         (
@@ -971,6 +977,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (gemma('call:get_weather{days:"three"}'), [("get_weather", {"days": "three"}, INVALID)]),
         ("<|tool_call>", [(None, None, UNCLOSED)]),
         ('<|tool_call>call:search{query:<|"|>Rome', [("search", {"query": "Rome"}, UNCLOSED)]),
+        ('<|tool_call>call:search{query:<|"|>Rome<|"|>', [("search", {"query": "Rome"}, UNCLOSED)]),
+        ('<|tool_call>call:search{query:Rome<|"|>}<tool_call|>', [("search", {"query": 'Rome<|"|>'}, MALFORMED)]),
         ("<|tool_call>call:search{query:", [("search", {"query": ""}, UNCLOSED)]),
         (gemma(""), [(None, None, MALFORMED)]),
         (gemma("call:"), [(None, None, MALFORMED)]),

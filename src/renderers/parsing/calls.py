@@ -138,14 +138,20 @@ class CallReader:
         return self.end(end, in_string=False)
 
     def end(
-        self, end: int, *, broken: ToolCallParseStatus | None = None, span_end: int = 0, in_string: bool = True
+        self,
+        end: int,
+        *,
+        broken: ToolCallParseStatus | None = None,
+        span_end: int = 0,
+        in_string: bool = True,
+        stopped: bool = False,
     ) -> bool:
         """Parse and emit the call that ends at a position, after its closing marker if it has one. Return True.
 
         `broken` overrides the status of a call that does not end properly, except that a complete JSON object needs no
-        closing marker, and neither do complete elements before another call or the end of a section. `span_end` is the
-        end of a marker that belongs to the call but is emitted as an event of its own. With `in_string=False`, a broken
-        call that ends within a JSON string is not emitted, and False is returned.
+        closing marker, and neither do complete elements before another call or the end of a section, or before a stop
+        token (`stopped`). `span_end` is the end of a marker that belongs to the call but is emitted as an event of its
+        own. With `in_string=False`, a broken call that ends within a JSON string is not emitted, and False is returned.
         """
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
@@ -156,6 +162,8 @@ class CallReader:
             return False
         if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
             several = self._read_several(payload)
+            if several and broken is _UNCLOSED:
+                self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
             for call in several:
                 self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
             if several:
@@ -163,8 +171,13 @@ class CallReader:
         if broken is not None and call.status is _OK:
             # In place of elements a model can write an object.
             is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
-            complete = is_json and _ends_object(byte_text)
-            if complete or (not tool_format.json_arguments and broken is not _UNCLOSED and call.arguments):
+            if is_json and _ends_object(byte_text):
+                complete = True
+            elif broken is _UNCLOSED and tool_format.last:
+                complete = byte_text.rstrip(SPACES).endswith(tuple(map(marker_text.mark, tool_format.last)))
+            else:
+                complete = bool(call.arguments) and (broken is not _UNCLOSED or stopped)
+            if complete and (is_json or not tool_format.json_arguments):
                 # Nothing can be missing but the closing marker.
                 broken = None
                 if self._needs_closing:

@@ -27,6 +27,14 @@ _REST_OF_STRING = lazy_pattern(rf'({STRING_TEXT}")[ \t\n\r]*+([,:}}\]])?', re.DO
 """The rest of a JSON string, and the punctuation after it."""
 
 
+_FOLLOWING, _AFTER_VALUE = lazy_pattern(r"[ \t\n\r]*+[^ \t\n\r]"), ",:}]"
+"""The next character, and those that can follow a value in quotes."""
+
+
+def _has_text(piece: str) -> bool:
+    return bool(piece.strip(" \t\n\r"))
+
+
 class MarkerScanner(Scanner):
     """Scan a turn with markers around its reasoning and its calls."""
 
@@ -210,11 +218,10 @@ class MarkerScanner(Scanner):
             return True
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if calls.is_in_value and marker not in compiled.marker_text.stops:
-            deciding = self.buffer.find(compiled.value_markers, position + len(marker))
-            if deciding is None and not final:
-                self.buffer.defer(compiled.value_markers)
+            is_text = self._is_value_closed(position + len(marker), final)
+            if is_text is None:
                 return False
-            if deciding is not None and deciding[1] == compiled.value_end:
+            if is_text:
                 self.current = self._in_value
                 return True
         if marker == closer and self.closing is compiled.call_ends.get(compiled.unmarked):
@@ -241,13 +248,30 @@ class MarkerScanner(Scanner):
             # The marker belongs to the section: it ends it, or begins another call.
             self._begin_section()
         elif closer:
-            calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+            calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK, stopped=True)
             self.stop_at(marker, position)
         else:
             # The next call or the stop token ends the call.
             calls.end(position)
             self.begin_later_content(compiled.fields.after_calls)
         return True
+
+    def _is_value_closed(self, start: int, final: bool) -> bool | None:
+        """Return True if the value around a marker of calls before `start` is closed. None if more text decides."""
+        buffer, compiled = self.buffer, self.compiled
+        deciding = buffer.find(compiled.value_markers, start)
+        if deciding is None:
+            if not final:
+                buffer.defer(compiled.value_markers)
+            return False if final else None
+        position, marker = deciding
+        if marker != compiled.value_end or compiled.value != compiled.value_end:
+            return marker == compiled.value_end
+        following = _FOLLOWING.match(buffer.byte_text, position + len(marker))
+        if following is not None or final:
+            return following is not None and following[0][-1] in _AFTER_VALUE
+        buffer.defer_until(_has_text)
+        return None
 
     def find_string_end(self, start: int, final: bool) -> int | None:
         """Return the end of the JSON string that a marker of calls before `start` is in, if the marker is text of it.

@@ -71,6 +71,7 @@ ATEM = ToolFormat(
     key="atem",
     call=None,
     inner=(_START, _MESSAGE, _END),
+    last=(_TAGS.end, _BLOCK[1]),
     layout=TurnLayout.SEGMENTS,
     segments=Segments(
         starts=(_START,),

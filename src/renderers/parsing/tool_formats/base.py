@@ -159,7 +159,9 @@ class ToolFormat:
     """Markup around a value, within which no marker counts."""
     value: MarkerPair | None = None
     """The beginning of the markup before a value, and the markup after it. A marker of calls within a value is text,
-    if the value is closed before another one begins."""
+    if the value is closed before another one begins. If both are the same, punctuation follows the one that closes."""
+    last: tuple[str, ...] = ()
+    """The texts that end a complete call before its closing marker, in formats without JSON arguments."""
     inner: tuple[str, ...] = ()
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()

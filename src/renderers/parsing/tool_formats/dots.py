@@ -37,6 +37,7 @@ DOTS = ToolFormat(
     key="dots",
     call=("<dots_function_call>", "</dots_function_call>"),
     value=_TAGS.value,
+    last=(_TAGS.end,),
     ends_reasoning=True,
     keeps_text=True,
     rejects_unknown_tools=True,

@@ -27,6 +27,7 @@ QWEN_XML = ToolFormat(
     call=("<tool_call>", "</tool_call>"),
     unmarked=("<function=", "</function>"),
     value=_TAGS.value,
+    last=(_TAGS.end,),
     separates_calls=True,
     ends_reasoning=True,
     read=functools.partial(read_tagged, tags=_TAGS._replace(padding="\n")),

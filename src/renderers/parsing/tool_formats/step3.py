@@ -33,6 +33,7 @@ STEP_3 = ToolFormat(
     section=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
     call=("<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
     value=_TAGS.value,
+    last=(_TAGS.end,),
     inner=(_SEPARATOR,),
     ends_reasoning=True,
     keeps_text=True,
