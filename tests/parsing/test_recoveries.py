@@ -23,6 +23,7 @@ _PARAMETER_END = "\n</parameter>\n</fun"
 _PAIR = "<arg_key>city</arg_key><arg_value>Rome</arg_value>"
 _HERMES = f'{{"name": "get_weather", "arguments": {_CITY}}}'
 _INVOKE = '<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+_DSML_CALLS = "<｜DSML｜tool_calls>\n{}\n</｜DSML｜tool_calls>"
 _KIMI = f"<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{_CITY}<|tool_call_end|>"
 _K3 = '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
 _K3_END = "<|close|>call<|sep|><|close|>tools<|sep|>"
@@ -82,7 +83,13 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("missing_separator", "deepseek_v31", f"{_BEGIN}search{_CITY}{_END}"),
         ("incomplete_header", "harmony", f"<|channel|>commentary to=functions.search json{_CITY}<|call|>"),
         ("incomplete_header", "harmony", f"commentary to=functions.search <|constrain|>json<|message|>{_CITY}<|call|>"),
+        ("missing_opening_marker", "minimax", f"{_M2_INVOKE}</invoke>\n</minimax:tool_call>"),
+        ("missing_opening_marker", "minimax", f"{_M2_INVOKE}</invoke>\n{_M2_INVOKE}</invoke>"),
         ("other_syntax", "glm", f"<tool_call>{_HERMES}</tool_call>"),
+        ("other_syntax", "hermes", f"<tool_call>[{_HERMES}]</tool_call>"),
+        ("other_syntax", "qwen_xml", f"<tool_call>\n{_HERMES}\n</tool_call>"),
+        ("other_syntax", "seed_xml", f"<seed:tool_call>[{_HERMES}]</seed:tool_call>"),
+        ("other_syntax", "deepseek_v4", _DSML_CALLS.format(f'<｜DSML｜invoke name="search">{_CITY}</｜DSML｜invoke>')),
         ("other_syntax", "mistral", f"[TOOL_CALLS][{_HERMES}, {_HERMES}]"),
         ("other_syntax", "mistral_list", f"[TOOL_CALLS]search[ARGS]{_CITY}"),
         ("other_syntax", "gigachat", f"<|function_call|>[{_HERMES}]"),

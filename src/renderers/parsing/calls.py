@@ -164,8 +164,9 @@ class CallReader:
             several = self._read_several(payload)
             if several and broken is _UNCLOSED:
                 self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
+            kind = RecoveryKind.SEVERAL_CALLS if len(several) > 1 else RecoveryKind.OTHER_SYNTAX
             for call in several:
-                self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
+                self._emit(recovered(call, kind), self._first_token, end, span_end)
             if several:
                 return True
         if broken is not None and call.status is _OK:

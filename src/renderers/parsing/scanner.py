@@ -224,7 +224,7 @@ class MarkerScanner(Scanner):
             if is_text:
                 self.current = self._in_value
                 return True
-        if marker == closer and self.closing is compiled.call_ends.get(compiled.unmarked):
+        if marker == closer and compiled.unmarked != compiled.call and self._is_unmarked:
             calls.include(marker)
         has_ended = marker == closer and calls.end_unless_in_string(position + len(marker))
         if not has_ended and marker not in compiled.marker_text.stops and calls.is_in_string:
@@ -239,7 +239,7 @@ class MarkerScanner(Scanner):
                 calls.end(position + len(marker))
             if calls.section:
                 self._begin_section()
-            elif self.closing is compiled.call_ends.get(compiled.unmarked):
+            elif self._is_unmarked:
                 self.begin(self._after_unmarked_call, compiled.fields.after_unmarked_call)
             else:
                 self.begin_later_content(compiled.fields.after_calls)
@@ -255,6 +255,11 @@ class MarkerScanner(Scanner):
             calls.end(position)
             self.begin_later_content(compiled.fields.after_calls)
         return True
+
+    @property
+    def _is_unmarked(self) -> bool:
+        """True if the call has no opening marker, or no section around it."""
+        return self.closing is self.compiled.call_ends.get(self.compiled.unmarked)
 
     def _is_value_closed(self, start: int, final: bool) -> bool | None:
         """Return True if the value around a marker of calls before `start` is closed. None if more text decides."""
@@ -302,9 +307,12 @@ class MarkerScanner(Scanner):
         """Begin a call without markers, if its first tag names a tool of the prompt. Otherwise the tag is content."""
         buffer, marker_text, tool_format = self.buffer, self.compiled.marker_text, self.compiled.tool_format
         assert tool_format is not None
-        text = buffer.byte_text[position : position + LONGEST_TAG]
+        # Without a section, the tag is the marker of a call.
+        prefix = "" if tag == self.compiled.call else tag
+        start = position + len(tag) - len(prefix)
+        text = buffer.byte_text[start : start + LONGEST_TAG]
         head = tool_format.read_head(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
-        if head.name is None and not final and len(text) < LONGEST_TAG and TAG_TEXT.fullmatch(text, len(tag)):
+        if head.name is None and not final and len(text) < LONGEST_TAG and TAG_TEXT.fullmatch(text, len(prefix)):
             self.emitter.emit_text_to(position, closed=None)
             return False
         if head.name not in self.calls.schemas:
@@ -313,21 +321,22 @@ class MarkerScanner(Scanner):
         self._end_content(position, self.compiled.grammar.content_before_calls)
         self.closing = self.compiled.call_ends[tag]
         self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
-        self.calls.begin(position, position + len(tag), prefix=tag)
+        self.calls.begin(position, position + len(tag), prefix=prefix)
         self.current = self.in_call
         return True
 
     def _after_unmarked_call(self, final: bool) -> bool:
-        """Read the closing marker of a call without an opening marker, if there is one."""
+        """Read the closing marker of a call or a section without an opening marker, if there is one."""
         buffer, compiled = self.buffer, self.compiled
+        closers = compiled.section_ends or compiled.call_closers
         position = buffer.skip_spaces(MOST_TRIMMED)
-        for closer in compiled.call_closers:
+        for closer in closers:
             if buffer.byte_text.startswith(closer, position):
                 self.emitter.read_markers_to(position + len(closer))
                 self.begin_later_content(compiled.fields.after_calls)
                 return True
         rest = buffer.byte_text[position:]
-        if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in compiled.call_closers):
+        if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in closers):
             return False
         self.begin_later_content(compiled.fields.after_calls)
         return True

@@ -153,8 +153,8 @@ class ToolFormat:
     signature: str = ""
     """A text in every call, if another format has the same markers."""
     unmarked: MarkerPair | None = None
-    """The first and the last tag within a call. If the markers around them are missing, they are a call only if it
-    names a tool of the prompt."""
+    """The first and the last tag within a call, or the markers of a call in a section. If the markers around them are
+    missing, they are a call only if it names a tool of the prompt."""
     quotes: MarkerPair | None = None
     """Markup around a value, within which no marker counts."""
     value: MarkerPair | None = None
@@ -405,6 +405,15 @@ def value_end(byte_text: str, start: int, last: int, closer: str, *, padding: st
             return ValueEnd(end, end < last, ambiguous=True)
         earlier = byte_text.rfind(closer, first, earlier)
     return ValueEnd(end, end < last)
+
+
+_JSON_CALL = lazy_pattern(r"[ \t\n\r]*(?:```(?:json)?[ \t\n\r]*)?(?:\[[ \t\n\r]*)?\{")
+"""The beginning of a JSON object or of a list of these, which can be between code fences."""
+
+
+def begins_json(text: str) -> bool:
+    """Return True if a text begins with JSON calls, in a format with elements."""
+    return _JSON_CALL.match(text) is not None
 
 
 def call_of_values(

@@ -12,8 +12,9 @@ V4 names it `tool_calls`. V4.1 writes a space before each name, and names the se
 
 Models write values with the flag of another type: the value has the type of the schema, if its text fits only that.
 They also leave out the flag, closing tags, or the name of the section, and write all arguments as one parameter
-with the name `arguments` or `input`. A value without a flag has the type in the schema of the tool. If that is not
-known, and if a parameter has no closing tag, the status is `MALFORMED_STRUCTURE`.
+with the name `arguments` or `input`, or as one JSON object without a parameter. A value without a flag has the type in
+the schema of the tool. If that is not known, and if a parameter has no closing tag, the status is
+`MALFORMED_STRUCTURE`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
+    read_arguments,
+    recovered,
     unwrapped,
     value_end,
 )
@@ -76,6 +79,9 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
     status, first, marks = OK, name_match.end(), (payload.mark(opener), payload.mark(closer))
     parameters = list(_parameters(payload.byte_text, first, *marks))
     before_all = payload.byte_text[first:].partition(marks[0])[0]
+    if not parameters and before_all.lstrip().startswith("{"):
+        arguments = read_arguments(payload.decode(before_all))
+        return recovered(named_call(name, *arguments), RecoveryKind.OTHER_SYNTAX)
     well_formed = not before_all.strip() and all(parameter.well_formed for parameter in parameters)
     repeated = any(parameter.repeated for parameter in parameters)
     recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.REPEATED_MARKER,) if repeated else ()

@@ -22,21 +22,18 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
-from renderers.core.lazy import lazy_pattern
 from renderers.parsing.tool_formats.base import (
     CallHead,
     MarkerPair,
     Payload,
     ToolFormat,
+    begins_json,
     call_of_values,
     list_calls_in,
     read_json_call,
     recovered,
     value_end,
 )
-
-_JSON = lazy_pattern(r"(?:```(?:json)?\s*)?(?:\[\s*)?\{")
-"""The beginning of a JSON object or of a list of these, which can be between code fences."""
 
 
 def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
@@ -49,7 +46,7 @@ def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
         if not separator:
             recoveries.append(RecoveryKind.MISSING_SEPARATOR)
     name = payload.decode(byte_name).strip()
-    if not parts and _JSON.match(name):
+    if not parts and begins_json(name):
         return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
     pairs: list[tuple[str, str]] = []
     well_formed = not after_name.strip()

@@ -15,8 +15,13 @@ from renderers.parsing.tool_formats.base import (
     FoundCalls,
     MarkerPair,
     Payload,
+    begins_json,
     call_of_values,
     failed_call,
+    list_calls_in,
+    read_json_call,
+    read_json_head,
+    recovered,
     value_end,
 )
 
@@ -164,6 +169,26 @@ class _Tag(NamedTuple):
 
 TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
 """The text in a tag, up to a line break, another tag or a marker, none of which it can contain."""
+
+
+def read_tagged_or_json(payload: Payload, *, tags: Tags) -> ParsedToolCall:
+    """Parse a call with tagged values, or one that is a JSON object with a name and arguments."""
+    if begins_json(payload.byte_text):
+        return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
+    return read_tagged(payload, tags=tags)
+
+
+def read_tagged_or_json_head(payload: Payload, *, tags: Tags) -> CallHead:
+    """Parse the name of such a call."""
+    if begins_json(payload.byte_text):
+        # In a stream, the arguments are text of the call only, as in a call with elements.
+        return read_json_head(payload)._replace(arguments_start=None)
+    return read_tagged_head(payload, tags=tags)
+
+
+def find_tagged_or_json(payload: Payload, *, tags: Tags) -> FoundCalls | None:
+    """Find the calls in a payload with several, as elements or in JSON."""
+    return list_calls_in(payload) if begins_json(payload.byte_text) else find_tagged(payload, tags=tags)
 
 
 def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
