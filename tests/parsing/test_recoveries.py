@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -231,6 +232,26 @@ def test_calls_in_the_format_list_no_difference(key: str, calls: list[Call]) -> 
     assert [call.status for call in response.tool_calls] == [ToolCallParseStatus.OK] * len(calls)
     assert not response.recoveries
     assert not response.skipped
+
+
+_UNLISTED = {
+    ("harmony", "<|constrain|>"): "the type of the arguments is optional",
+    ("mistral", "[ARGS]"): "versions of the format differ in it",
+    ("inkling", "<|end_message|>"): "a stop token ends a message",
+    ("atem", "<|eom|>"): "a stop token ends a message",
+    ("solar", "<|calls|>"): "a stop token ends a message",
+}
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_a_call_without_one_of_its_markers_is_broken_or_lists_the_difference(key: str) -> None:
+    calls = [Call("get_weather", {"city": "Rome", "days": 3})]
+    text = format_calls(key, calls)
+    for marker in re.finditer(r"<[^<>\s][^<>]*>|\[/?[A-Z_]+\]|[\[\]]", text):
+        response = parse(key, text[: marker.start()] + text[marker.end() :] + "<|stop|>")
+        statuses = {call.status for call in response.tool_calls}
+        if statuses == {ToolCallParseStatus.OK} and not response.content and not response.skipped:
+            assert response.recoveries or (key, marker[0]) in _UNLISTED, marker[0]
 
 
 def test_every_kind_is_tested() -> None:

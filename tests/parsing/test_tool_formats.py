@@ -208,6 +208,9 @@ def seed(body: str) -> str:
     return f"<seed:tool_call><function=search>{body}</function></seed:tool_call>"
 
 
+K3_DAYS = '<|open|>argument key="days" type="number"<|sep|>2<|close|>argument<|sep|>'
+
+
 def kimi_k3(body: str) -> str:
     return f"<|open|>tools<|sep|><|open|>call{body}<|close|>call<|sep|><|close|>tools<|sep|>"
 
@@ -540,6 +543,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi("a<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
     ],
     "kimi_k3": [
+        # Without its separator, a tag has no value, and the next one is a tag of its own.
+        (
+            kimi_k3(k3_argument("1").replace('number"<|sep|>', 'number"') + K3_DAYS),
+            [("a", {"x": "", "days": 2}, MALFORMED)],
+        ),
         ("<|open|>tools<|sep|>", [(None, None, UNCLOSED)]),
         (kimi_k3(k3_argument("1")), [("a", {"x": 1}, OK)]),
         (kimi_k3(k3_argument("1", "string")), [("a", {"x": "1"}, OK)]),

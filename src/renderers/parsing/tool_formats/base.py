@@ -126,6 +126,10 @@ class Segments:
     """Return the field of a segment, by its header and the marker after it."""
     header: re.Pattern[str] = re.compile("")
     """The texts that headers of reasoning and content can have. Other text in such a header is skipped."""
+    section: str = ""
+    """The marker before all calls, if the format has one."""
+    call_end: str = ""
+    """The marker that ends a call, if only one of `ends` does."""
     reasoning_end: str = ""
     """The marker that ends a segment of reasoning, but not the turn, even if it is a stop token."""
     separator: str = ""
@@ -381,16 +385,19 @@ class ValueEnd(NamedTuple):
     repeated: bool = False
     """True if the marker occurs again, with only whitespace in between."""
     ambiguous: bool = False
-    """True if the value contains the marker as the format writes it, at the end of a line: its end may be there."""
+    """True if the value contains the marker as the format writes it, such as at the end of a line."""
 
 
 _LINE_END = lazy_pattern(r"[ \t]*\r?\n")
 
 
-def value_end(byte_text: str, start: int, last: int, closer: str, *, padding: str = "") -> ValueEnd:
+def value_end(
+    byte_text: str, start: int, last: int, closer: str, *, padding: str = "", ends_line: bool = True
+) -> ValueEnd:
     """Return the end of a value from `start` on, which the marker at `last` closes, or an earlier one.
 
     `padding` is the text that the format writes before the marker. Without it, the marker is text of the value.
+    `ends_line` is True if the format writes a line break after it.
 
     >>> value_end("Rome</v></v>", 0, 8, "</v>")
     ValueEnd(end=4, repeated=True, ambiguous=False)
@@ -401,7 +408,8 @@ def value_end(byte_text: str, start: int, last: int, closer: str, *, padding: st
             break
         end = earlier
     while earlier >= 0:
-        if byte_text.endswith(padding, first, earlier) and _LINE_END.match(byte_text, earlier + len(closer), end):
+        is_end = not ends_line or _LINE_END.match(byte_text, earlier + len(closer), end)
+        if is_end and byte_text.endswith(padding, first, earlier):
             return ValueEnd(end, end < last, ambiguous=True)
         earlier = byte_text.rfind(closer, first, earlier)
     return ValueEnd(end, end < last)

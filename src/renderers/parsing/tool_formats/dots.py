@@ -17,7 +17,7 @@ from renderers.parsing.tool_formats.tags import (
     read_tagged_or_json_head,
 )
 
-_TAGS = Tags('<invoke name="', '<parameter name="', '">', "</parameter>", end="</invoke>")
+_TAGS = Tags('<invoke name="', '<parameter name="', '">', "</parameter>", end="</invoke>", lines=False)
 DOTS = ToolFormat(
     key="dots",
     call=("<dots_function_call>", "</dots_function_call>"),

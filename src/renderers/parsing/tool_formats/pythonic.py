@@ -10,6 +10,7 @@ arguments have names. Models also write JSON, and quotes within strings without 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
@@ -79,8 +80,11 @@ def _read_head(payload: Payload) -> CallHead:
     return CallHead(payload.decode(start[1]), start.end()) if start else CallHead()
 
 
-def _find(payload: Payload) -> FoundCalls | None:
-    """Find the calls between two markers. Text that is not a call and does not begin as one ends them."""
+def _find(payload: Payload, *, brackets: bool) -> FoundCalls | None:
+    """Find the calls between two markers. Text that is not a call and does not begin as one ends them.
+
+    `brackets` is True if the format has brackets around them.
+    """
     byte_text, start = payload.byte_text, _end_of(_BEFORE, payload.byte_text, 0)
     if byte_text.startswith("{", start):
         return list_calls_in(payload)
@@ -88,7 +92,13 @@ def _find(payload: Payload) -> FoundCalls | None:
     for lenient in (False, True):
         spans, position = _spans(byte_text, start, lenient=lenient)
         if not CALL_START.match(byte_text, position):
-            return FoundCalls(spans) if spans else None
+            if not spans:
+                return None
+            is_list, is_closed = "[" in byte_text[:start], "]" in byte_text[spans[-1][1] :]
+            recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.OTHER_SYNTAX,) if is_list != brackets else ()
+            if is_list and not is_closed:
+                recoveries += (RecoveryKind.MISSING_CLOSING_MARKER,)
+            return FoundCalls(spans, recoveries=recoveries)
     return FoundCalls([*spans, (position, len(byte_text))], broken=True)
 
 
@@ -100,7 +110,7 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     """
     opener, closer = map(payload.mark, _LLAMA_4)
     byte_text = payload.byte_text.replace(opener, " " * len(opener)).replace(closer, " " * len(closer))
-    listed = _find(payload._replace(byte_text=byte_text))
+    listed = _find(payload._replace(byte_text=byte_text), brackets=True)
     if listed is None:
         return None
     calls = [_read(payload._replace(byte_text=byte_text[start:end])) for start, end in listed.spans]
@@ -109,7 +119,7 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
         if call.name not in payload.schemas and (call.status is not OK or (names is not None and not call.arguments)):
             return None
     if byte_text != payload.byte_text:
-        listed = listed._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
+        listed = listed._replace(recoveries=(RecoveryKind.OTHER_SYNTAX, *listed.recoveries))
     return listed if listed.broken or _END.match(byte_text, listed.spans[-1][1]) else None
 
 
@@ -137,9 +147,15 @@ LFM_2 = ToolFormat(
     keeps_text=True,
     read=_read,
     read_head=_read_head,
-    find=_find,
+    find=functools.partial(_find, brackets=True),
 )
-OLMO = dataclasses.replace(LFM_2, key="olmo", call=("<function_calls>", "</function_calls>"), keeps_text=False)
+OLMO = dataclasses.replace(
+    LFM_2,
+    key="olmo",
+    call=("<function_calls>", "</function_calls>"),
+    keeps_text=False,
+    find=functools.partial(_find, brackets=False),
+)
 PYTHONIC = ToolFormat(
     key="pythonic",
     call=None,

@@ -17,7 +17,12 @@ from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_h
 _SEPARATOR = "<｜tool_sep｜>"
 _TYPE = "function"
 _TAGS = Tags(
-    '<steptml:invoke name="', '<steptml:parameter name="', '">', "</steptml:parameter>", end="</steptml:invoke>"
+    '<steptml:invoke name="',
+    '<steptml:parameter name="',
+    '">',
+    "</steptml:parameter>",
+    end="</steptml:invoke>",
+    lines=False,
 )
 
 

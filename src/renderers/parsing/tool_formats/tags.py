@@ -47,6 +47,8 @@ class Tags(NamedTuple):
     """The status of a call with an empty name."""
     quotes: MarkerPair | None = None
     """Optional markup around a value that contains other markup."""
+    lines: bool = True
+    """Each value has a line break after it."""
 
     @property
     def value(self) -> MarkerPair:
@@ -55,10 +57,10 @@ class Tags(NamedTuple):
 
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
-        function, key_open, key_end, close, end, padding, unnamed, quotes = self
+        function, key_open, key_end, close, end, padding, unnamed, quotes, lines = self
         marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
         texts = map(mark, (function, key_open, key_end, close, end, padding))
-        return _new(Tags, (*texts, unnamed, marked_quotes))
+        return _new(Tags, (*texts, unnamed, marked_quotes, lines))
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
@@ -142,9 +144,8 @@ def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> _Value:
     closed, repeated = closing >= 0, False
     if closed and byte_text.find(marks.close, start, end) >= 0:
         padding = marks.padding if byte_text.startswith(marks.padding, start) else ""
-        end, repeated, ambiguous = value_end(byte_text, start, end, marks.close, padding=padding)
-        # A value that contains markup is in quotes, in formats that have these.
-        closed = not ambiguous and (marks.quotes is None or byte_text.find(marks.close, start, end) < 0)
+        found = value_end(byte_text, start, end, marks.close, padding=padding, ends_line=marks.lines)
+        end, closed, repeated = found.end, not found.ambiguous, found.repeated
     text = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
     return _new(_Value, (text, after, opening, closed, repeated))
 
