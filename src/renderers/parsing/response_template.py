@@ -68,7 +68,7 @@ def read_response_template(record: Mapping[str, Any]) -> Grammar:
     Padding is not part of a record, so whitespace around fields is trimmed, as transformers does.
 
     Raises:
-        ValueError: The record is no mapping, or has another version, or calls in a format that is not read.
+        ValueError: The record is not a mapping, or has another version, or calls in a format that is not read.
     """
     if not isinstance(record, Mapping):
         raise ValueError(f"response_template must be a mapping, not {type(record).__name__}")

@@ -224,7 +224,7 @@ class MarkerScanner(Scanner):
             if is_text:
                 self.current = self._in_value
                 return True
-        if marker == closer and compiled.unmarked != compiled.call and self._is_unmarked:
+        if marker == closer and compiled.unmarked and compiled.unmarked != compiled.call and self._is_unmarked:
             calls.include(marker)
         has_ended = marker == closer and calls.end_unless_in_string(position + len(marker))
         if not has_ended and marker not in compiled.marker_text.stops and calls.is_in_string:

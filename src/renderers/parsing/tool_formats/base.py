@@ -378,43 +378,6 @@ def read_json_head(payload: Payload) -> CallHead:
     return CallHead(name, match.end(1), start)
 
 
-class ValueEnd(NamedTuple):
-    """The end of a value without quotes, which can contain the marker that closes it."""
-
-    end: int
-    repeated: bool = False
-    """True if the marker occurs again, with only whitespace in between."""
-    ambiguous: bool = False
-    """True if the value contains the marker as the format writes it, such as at the end of a line."""
-
-
-_LINE_END = lazy_pattern(r"[ \t]*\r?\n")
-
-
-def value_end(
-    byte_text: str, start: int, last: int, closer: str, *, padding: str = "", ends_line: bool = True
-) -> ValueEnd:
-    """Return the end of a value from `start` on, which the marker at `last` closes, or an earlier one.
-
-    `padding` is the text that the format writes before the marker. Without it, the marker is text of the value.
-    `ends_line` is True if the format writes a line break after it.
-
-    >>> value_end("Rome</v></v>", 0, 8, "</v>")
-    ValueEnd(end=4, repeated=True, ambiguous=False)
-    """
-    end, first = last, start + len(padding)
-    while (earlier := byte_text.rfind(closer, first, end)) >= 0:
-        if byte_text[earlier + len(closer) : end].strip() or not byte_text.endswith(padding, first, earlier):
-            break
-        end = earlier
-    while earlier >= 0:
-        is_end = not ends_line or _LINE_END.match(byte_text, earlier + len(closer), end)
-        if is_end and byte_text.endswith(padding, first, earlier):
-            return ValueEnd(end, end < last, ambiguous=True)
-        earlier = byte_text.rfind(closer, first, earlier)
-    return ValueEnd(end, end < last)
-
-
 _JSON_CALL = lazy_pattern(r"[ \t\n\r]*(?:```(?:json)?[ \t\n\r]*)?(?:\[[ \t\n\r]*)?\{")
 """The beginning of a JSON object or of a list of these, which can be between code fences."""
 

@@ -42,8 +42,8 @@ from renderers.parsing.tool_formats.base import (
     read_arguments,
     recovered,
     unwrapped,
-    value_end,
 )
+from renderers.parsing.tool_formats.tags import value_end
 
 _DSML = "｜DSML｜"
 _NAME = lazy_pattern(r'([^"\n]*)"\s*>')

@@ -32,8 +32,8 @@ from renderers.parsing.tool_formats.base import (
     list_calls_in,
     read_json_call,
     recovered,
-    value_end,
 )
+from renderers.parsing.tool_formats.tags import value_end
 
 
 def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:

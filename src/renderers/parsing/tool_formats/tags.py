@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
@@ -22,11 +23,47 @@ from renderers.parsing.tool_formats.base import (
     read_json_call,
     read_json_head,
     recovered,
-    value_end,
 )
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
+
+
+class ValueEnd(NamedTuple):
+    """The end of a value without quotes, which can contain the marker that closes it."""
+
+    end: int
+    repeated: bool = False
+    """True if the marker occurs again, with only whitespace in between."""
+    ambiguous: bool = False
+    """True if the value contains the marker as the format writes it, such as at the end of a line."""
+
+
+_LINE_END = lazy_pattern(r"[ \t]*\r?\n")
+
+
+def value_end(
+    byte_text: str, start: int, last: int, closer: str, *, padding: str = "", ends_line: bool = True
+) -> ValueEnd:
+    """Return the end of a value from `start` on, which the marker at `last` closes, or an earlier one.
+
+    `padding` is the text that the format writes before the marker. Without it, the marker is text of the value.
+    `ends_line` is True if the format writes a line break after it.
+
+    >>> value_end("Rome</v></v>", 0, 8, "</v>")
+    ValueEnd(end=4, repeated=True, ambiguous=False)
+    """
+    end, first = last, start + len(padding)
+    while (earlier := byte_text.rfind(closer, first, end)) >= 0:
+        if byte_text[earlier + len(closer) : end].strip() or not byte_text.endswith(padding, first, earlier):
+            break
+        end = earlier
+    while earlier >= 0:
+        is_end = not ends_line or _LINE_END.match(byte_text, earlier + len(closer), end)
+        if is_end and byte_text.endswith(padding, first, earlier):
+            return ValueEnd(end, end < last, ambiguous=True)
+        earlier = byte_text.rfind(closer, first, earlier)
+    return ValueEnd(end, end < last)
 
 
 class Tags(NamedTuple):
@@ -144,8 +181,8 @@ def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> _Value:
     closed, repeated = closing >= 0, False
     if closed and byte_text.find(marks.close, start, end) >= 0:
         padding = marks.padding if byte_text.startswith(marks.padding, start) else ""
-        found = value_end(byte_text, start, end, marks.close, padding=padding, ends_line=marks.lines)
-        end, closed, repeated = found.end, not found.ambiguous, found.repeated
+        settled = value_end(byte_text, start, end, marks.close, padding=padding, ends_line=marks.lines)
+        end, closed, repeated = settled.end, not settled.ambiguous, settled.repeated
     text = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
     return _new(_Value, (text, after, opening, closed, repeated))
 
