@@ -2,7 +2,8 @@
 
     python -m scripts.parser_agreement [--format mistral] [-v] [--write]
 
-A row counts the cases of a format: those that agree, those that differ for a reason that we stand by, and those that
+A row counts the cases of a format: those that agree, those of them with a call that only vLLM returns for execution,
+those that differ for a reason that we stand by, and those that
 differ without one. With `--format`, only these formats are compared. With `-v`, the cases that differ without a reason
 are shown, with `-vv` also those with one. With `--write`, the page is written, and a reason that explains no case is an
 error.
@@ -28,7 +29,9 @@ by name and arguments, and numbers by value. Of cases for a reasoning parser, th
 does not state them. Arguments in a stream of vLLM that ends early are compared as far as they go.
 
 A call that ours reports as broken, or as one of a tool that the prompt does not have, is not to be executed. It counts
-as a call, as content or as no call, whichever vLLM has; the text of such a call is never lost in ours.
+as a call, as content or as no call, whichever vLLM has; the text of such a call is never lost in ours. A column counts
+the cases that agree although vLLM returns a call with an object as arguments and ours has another status than `ok`:
+most are calls of tools that the prompt does not have, or calls without a name.
 """
 
 
@@ -65,9 +68,15 @@ def _table(outcomes: Sequence[Outcome]) -> list[str]:
     for outcome in outcomes:
         rows.setdefault(outcome.case.format, Counter()).update([_column(outcome)])
     total: Counter[str] = sum(rows.values(), Counter())
-    lines = ["| format | cases | agree | differ, with a reason | differ |", "|---|--:|--:|--:|--:|"]
+    not_ok = Counter(outcome.case.format for outcome in outcomes if outcome.not_ok)
+    not_ok["all"] = not_ok.total()
+    lines = [
+        "| format | cases | agree | of these not `ok` in ours | differ, with a reason | differ |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
     for name, row in [*sorted(rows.items()), ("all", total)]:
-        lines.append(f"| {name} | {row.total()} | {row['agree']} | {row['reason']} | {row['differ']} |")
+        counts = row.total(), row["agree"], not_ok[name], row["reason"], row["differ"]
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
     return lines
 
 
@@ -83,7 +92,7 @@ def _reasons(outcomes: Sequence[Outcome]) -> list[str]:
         return []
     rows = [f"| {text} | {count} |" for text, count in counts.most_common()]
     by_rule = sum(outcome.by_rule for outcome in outcomes)
-    note = f"{by_rule} of the cases agree by the rule for calls that are not to be executed, all others without it."
+    note = f"{by_rule} of the cases agree only if calls that are not `ok` count as content or as no call."
     return ["", note, "", "## Differences that we stand by", "", "| reason | cases |", "|---|--:|", *rows]
 
 

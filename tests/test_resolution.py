@@ -143,3 +143,21 @@ def test_the_grammar_of_a_template_that_requires_tools_is_inferred_with_tools() 
     assert resolution.grammar.header == plain.grammar.header
     assert resolution.grammar.reasoning == plain.grammar.reasoning
     assert resolution.end_token_ids == plain.end_token_ids
+
+
+_ASKS_FOR_REASONING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if thinking %}Write your thoughts between <think></think>.{% endif %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def test_a_template_that_only_asks_for_reasoning_is_a_conflict() -> None:
+    renderer = create_renderer(EMBEDDED, chat_template=_ASKS_FOR_REASONING)
+    (conflict,) = [one for one in renderer.resolution.conflicts if "<think>" in one]
+    assert "reasoning_parser" in conflict
+    renderer = create_renderer(EMBEDDED, chat_template=_ASKS_FOR_REASONING, reasoning_parser="granite_thinking_parser")
+    assert not [one for one in renderer.resolution.conflicts if "<think>" in one]
+    ids = renderer.tokenizer.encode("<think>Hm.</think><response>Hi.</response>", add_special_tokens=False)
+    parsed = renderer.parse_response(ids)
+    assert (parsed.reasoning_content, parsed.content) == ("Hm.", "Hi.")

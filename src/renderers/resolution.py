@@ -27,6 +27,11 @@ from renderers.programs.template import TemplateProgram
 from renderers.rendering.known_losses import KnownLoss, known_losses
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
+_THINK = "<think>", "</think>"
+_UNREAD_REASONING = (
+    "the template mentions <think>, but writes no reasoning: reasoning is returned as content. Pass reasoning_parser=, "
+    "such as 'think', or 'granite_thinking_parser' for Granite 3.3."
+)
 UNREAD_CALLS = "unknown tool-call format: calls are returned as content"
 """A conflict that is also logged when the first completion is parsed."""
 
@@ -221,10 +226,16 @@ def _learn_grammar(
         declared = read_declared_format(response_template, parsers)
         grammar = apply_overrides(overlaid, parsers, declared=declared)
         conflicts += (UNREAD_CALLS,) * unread_calls
+        conflicts += (_UNREAD_REASONING,) * (grammar.reasoning is None and _asks_for_reasoning(turns.key.program))
         return _LearnedGrammar(turns, grammar, turns.end_token, _call_end_token(tool_turns, grammar), conflicts)
     except TemplateLimitError as error:
         conflicts = (f"{UNPROBED} ({error})",)
         return _LearnedGrammar(turns, apply_overrides(Grammar(), parsers), conflicts=conflicts, is_probed=False)
+
+
+def _asks_for_reasoning(program: Program) -> bool:
+    """Return True if a chat template contains markers of reasoning, such as in an instruction to the model."""
+    return isinstance(program, TemplateProgram) and all(marker in program.template.source for marker in _THINK)
 
 
 def _program_conflicts(family: Family, program: Program, program_name: str, templates: Iterable[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from renderers.parsing.python_calls import PythonError, read_call
+from renderers.parsing.python_calls import PythonCall, PythonError, read_call
 
 LITERALS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -23,7 +23,7 @@ LITERALS = st.recursive(
 def test_python_literals_are_parsed_back(arguments: dict[str, Any], spaced: bool) -> None:
     separator = " , \n" if spaced else ","
     text = f"f({separator.join(f'{key}={value!r}' for key, value in arguments.items())})"
-    assert repr(read_call(text)) == repr(("f", arguments, len(text)))
+    assert repr(read_call(text)) == repr(PythonCall("f", arguments, len(text)))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_python_literals_are_parsed_back(arguments: dict[str, Any], spaced: bool
     ],
 )
 def test_a_call_is_parsed(text: str, arguments: dict[str, Any]) -> None:
-    assert read_call(text)[1:] == (arguments, len(text))
+    assert read_call(text)[1:] == (arguments, len(text), ())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -16,12 +17,22 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}},
     {"name": "search", "parameters": {"properties": {"query": {"type": "string"}}}},
 ]
+_FUNCTION = "<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>"
 _CITY = '{"city": "Rome"}'
+_M2_INVOKE = '<invoke name="get_weather">\n<parameter name="city">Rome</parameter>\n'
+_PARAMETER_END = "\n</parameter>\n</fun"
+_PAIR = "<arg_key>city</arg_key><arg_value>Rome</arg_value>"
 _HERMES = f'{{"name": "get_weather", "arguments": {_CITY}}}'
 _INVOKE = '<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+_DSML_CALLS = "<｜DSML｜tool_calls>\n{}\n</｜DSML｜tool_calls>"
 _KIMI = f"<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{_CITY}<|tool_call_end|>"
 _K3 = '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
 _K3_END = "<|close|>call<|sep|><|close|>tools<|sep|>"
+_K3_CITY = '<|open|>argument key="city" type="string"<|sep|>Rome<|close|>argument<|sep|>'
+_ATEM = (
+    '<atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">Rome</atem:parameter>\n'
+    "</atem:invoke>\n</atem:function_calls>"
+)
 _BEGIN, _END = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 
 
@@ -43,10 +54,43 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("missing_closing_marker", "hermes", f"<tool_call>{_HERMES}<|stop|>"),
         ("missing_closing_marker", "hermes", f"<tool_call>{_HERMES}"),
         ("missing_closing_marker", "harmony", f"<|channel|>commentary to=functions.search<|message|>{_CITY}<|end|>"),
+        ("missing_closing_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION[:-11]}</tool_call>"),
+        ("missing_closing_marker", "seed_xml", f"<seed:tool_call>\n{_FUNCTION[:-11]}</seed:tool_call>"),
+        ("missing_closing_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION}<|stop|>"),
+        ("missing_closing_marker", "seed_xml", f"<seed:tool_call>\n{_FUNCTION}"),
+        ("missing_closing_marker", "gemma", '<|tool_call>call:get_weather{city:<|"|>Rome<|"|>}'),
+        ("missing_closing_marker", "glm", f"<tool_call>get_weather{_PAIR}<|stop|>"),
+        ("missing_closing_marker", "minicpm", '<function name="search"><param name="query">a</param><|stop|>'),
+        ("missing_closing_marker", "atem", f" to=get_weather<|message|>{_ATEM}"),
+        ("missing_closing_marker", "kimi_k3", f"{_K3}{_K3_CITY}{_K3[20:]}{_K3_CITY}<|close|>tools<|sep|>"),
+        ("repeated_marker", "qwen_xml", f"<tool_call>\n{_FUNCTION}</tool_call>".replace("\n</fun", _PARAMETER_END)),
+        (
+            "repeated_marker",
+            "seed_xml",
+            f"<seed:tool_call>{_FUNCTION}</seed:tool_call>".replace("\n</fun", _PARAMETER_END),
+        ),
+        (
+            "repeated_marker",
+            "minimax",
+            f"<minimax:tool_call>\n{_M2_INVOKE}</parameter>\n</invoke>\n</minimax:tool_call>",
+        ),
+        (
+            "repeated_marker",
+            "deepseek_v4",
+            f"<｜DSML｜tool_calls>\n{_INVOKE}</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+        ),
+        ("repeated_marker", "glm", f"<tool_call>get_weather{_PAIR}</arg_value></tool_call>"),
+        ("missing_separator", "hy3_plain", f"<tool_calls><tool_call>get_weather{_PAIR}</tool_call></tool_calls>"),
         ("missing_separator", "deepseek_v31", f"{_BEGIN}search{_CITY}{_END}"),
         ("incomplete_header", "harmony", f"<|channel|>commentary to=functions.search json{_CITY}<|call|>"),
         ("incomplete_header", "harmony", f"commentary to=functions.search <|constrain|>json<|message|>{_CITY}<|call|>"),
+        ("missing_opening_marker", "minimax", f"{_M2_INVOKE}</invoke>\n</minimax:tool_call>"),
+        ("missing_opening_marker", "minimax", f"{_M2_INVOKE}</invoke>\n{_M2_INVOKE}</invoke>"),
         ("other_syntax", "glm", f"<tool_call>{_HERMES}</tool_call>"),
+        ("other_syntax", "hermes", f"<tool_call>[{_HERMES}]</tool_call>"),
+        ("other_syntax", "qwen_xml", f"<tool_call>\n{_HERMES}\n</tool_call>"),
+        ("other_syntax", "seed_xml", f"<seed:tool_call>[{_HERMES}]</seed:tool_call>"),
+        ("other_syntax", "deepseek_v4", _DSML_CALLS.format(f'<｜DSML｜invoke name="search">{_CITY}</｜DSML｜invoke>')),
         ("other_syntax", "mistral", f"[TOOL_CALLS][{_HERMES}, {_HERMES}]"),
         ("other_syntax", "mistral_list", f"[TOOL_CALLS]search[ARGS]{_CITY}"),
         ("other_syntax", "gigachat", f"<|function_call|>[{_HERMES}]"),
@@ -90,6 +134,7 @@ def parse(key: str, text: str) -> ParsedResponse:
         ),
         ("untyped_value", "kimi_k3", f'{_K3}<|open|>argument key="city"<|sep|>Rome<|close|>argument<|sep|>{_K3_END}'),
         ("other_syntax", "kimi_k3", f"{_K3}{_CITY}{_K3_END}"),
+        ("value_quotes", "lfm2", "<|tool_call_start|>[search(query=New York)]<|tool_call_end|>"),
         ("value_quotes", "gemma", "<|tool_call>call:get_weather{city:Rome}<tool_call|>"),
         ("value_quotes", "gemma", '<|tool_call>call:get_weather{city:"Rome"}<tool_call|>'),
         ("value_quotes", "gemma", '<|tool_call>call:get_weather{"city":<|"|>Rome<|"|>}<tool_call|>'),
@@ -187,6 +232,26 @@ def test_calls_in_the_format_list_no_difference(key: str, calls: list[Call]) -> 
     assert [call.status for call in response.tool_calls] == [ToolCallParseStatus.OK] * len(calls)
     assert not response.recoveries
     assert not response.skipped
+
+
+_UNLISTED = {
+    ("harmony", "<|constrain|>"): "the type of the arguments is optional",
+    ("mistral", "[ARGS]"): "versions of the format differ in it",
+    ("inkling", "<|end_message|>"): "a stop token ends a message",
+    ("atem", "<|eom|>"): "a stop token ends a message",
+    ("solar", "<|calls|>"): "a stop token ends a message",
+}
+
+
+@pytest.mark.parametrize("key", TOOL_FORMATS)
+def test_a_call_without_one_of_its_markers_is_broken_or_lists_the_difference(key: str) -> None:
+    calls = [Call("get_weather", {"city": "Rome", "days": 3})]
+    text = format_calls(key, calls)
+    for marker in re.finditer(r"<[^<>\s][^<>]*>|\[/?[A-Z_]+\]|[\[\]]", text):
+        response = parse(key, text[: marker.start()] + text[marker.end() :] + "<|stop|>")
+        statuses = {call.status for call in response.tool_calls}
+        if statuses == {ToolCallParseStatus.OK} and not response.content and not response.skipped:
+            assert response.recoveries or (key, marker[0]) in _UNLISTED, marker[0]
 
 
 def test_every_kind_is_tested() -> None:

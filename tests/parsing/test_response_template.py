@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from transformers.utils.chat_parsing import parse_response
 
 from renderers import EMBEDDED, create_renderer, load_tokenizer
-from renderers.parsing.grammar import Grammar
+from renderers.parsing.grammar import Edges, Grammar, ReasoningFormat
 from renderers.parsing.response_template import (
     _INEXPRESSIBLE,
     _WRITERS,
@@ -57,6 +58,13 @@ def test_transformers_reads_several_calls_with_a_written_record(key: str) -> Non
     ]
 
 
+def test_a_word_after_the_marker_of_reasoning_is_not_reasoning() -> None:
+    reasoning = ReasoningFormat(markers=("<|channel>", "<channel|>"), edges=Edges(lead="thought\n"))
+    record = write_response_template(replace(grammar_with_header("gemma"), reasoning=reasoning))
+    message: dict[str, Any] = parse_response("<|channel>thought\nHm.\n<channel|>Hi", record, prefix="")
+    assert message == {"role": "assistant", "reasoning_content": "Hm.", "content": "Hi"}
+
+
 def test_every_tool_format_has_a_record_or_a_reason() -> None:
     assert {*_WRITERS, *_INEXPRESSIBLE} == {*TOOL_FORMATS}
     assert _WRITERS.keys().isdisjoint(_INEXPRESSIBLE)
@@ -91,10 +99,12 @@ def test_a_format_without_a_record_is_an_error() -> None:
     [
         {"version": 2, "fields": {"content": {}}},
         {"fields": {}},
+        None,
+        "x",
         {"fields": {"tool_calls": {"open_pattern": "@@", "content": "kv-lines"}}},
     ],
 )
-def test_a_record_that_cannot_be_read_is_an_error(record: dict[str, Any]) -> None:
+def test_a_record_that_cannot_be_read_is_an_error(record: Any) -> None:
     with pytest.raises(ValueError, match="response_template"):
         read_response_template(record)
 

@@ -208,6 +208,9 @@ def seed(body: str) -> str:
     return f"<seed:tool_call><function=search>{body}</function></seed:tool_call>"
 
 
+K3_DAYS = '<|open|>argument key="days" type="number"<|sep|>2<|close|>argument<|sep|>'
+
+
 def kimi_k3(body: str) -> str:
     return f"<|open|>tools<|sep|><|open|>call{body}<|close|>call<|sep|><|close|>tools<|sep|>"
 
@@ -342,7 +345,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
     ],
     "qwen_xml": [
         ("<tool_call>", [(None, None, UNCLOSED)]),
-        (xml("")[: -len("</tool_call>")], [("search", {}, UNCLOSED)]),
+        (xml("")[: -len("</tool_call>")], [("search", {}, OK)]),
+        (xml("")[: -len("</function>\n</tool_call>")], [("search", {}, UNCLOSED)]),
         ("<tool_call><function=search><parameter=query>Ro", [("search", {"query": "Ro"}, UNCLOSED)]),
         ("<tool_call></tool_call>", [(None, None, MALFORMED)]),
         ("<tool_call>search</tool_call>", [(None, None, MALFORMED)]),
@@ -365,6 +369,13 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "2"}, MALFORMED)],
         ),
         (xml("<parameter=query>\n</parameter>\n</parameter>\n"), [("search", {"query": "</parameter>"}, OK)]),
+        (xml("<parameter=query>\na\n</parameter>\n</parameter>\n</parameter>"), [("search", {"query": "a"}, OK)]),
+        (xml("<parameter=query>\na</parameter>\n</parameter>"), [("search", {"query": "a</parameter>"}, OK)]),
+        # The opening tag of a second value may be missing.
+        (
+            xml("<parameter=query>\na\n</parameter>\n3\n</parameter>"),
+            [("search", {"query": "a\n</parameter>\n3"}, MALFORMED)],
+        ),
         (xml("junk<parameter=query>Rome</parameter>"), [("search", {"query": "Rome"}, MALFORMED)]),
         (xml("<parameter=query>Rome</parameter>junk"), [("search", {"query": "Rome"}, MALFORMED)]),
         (
@@ -405,6 +416,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ),
         ('<function name="search"><param name="query"><![CDATA[Ro', [("search", {"query": "Ro"}, UNCLOSED)]),
         ('<function name="search"><param name="query">Rome</function>', [("search", {"query": "Rome"}, MALFORMED)]),
+        (
+            '<function name="search"><param name="query">a</param>3</param></function>',
+            [("search", {"query": "a</param>3"}, MALFORMED)],
+        ),
         ('<function name="search"><param>Rome</param></function>', [("search", {}, MALFORMED)]),
         ('<function name="unheard_of"></function>', [("unheard_of", {}, UNKNOWN)]),
         (
@@ -452,6 +467,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         ("<tool_call>", [(None, {}, UNCLOSED)]),
         ("<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>Ro", [("search", {}, UNCLOSED)]),
         ("<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value>", [("search", {"query": "Ro"}, UNCLOSED)]),
+        (
+            "<tool_call>search<arg_key>query</arg_key><arg_value>Ro</arg_value><|stop|>",
+            [("search", {"query": "Ro"}, OK)],
+        ),
+        ("<tool_call>search<arg_key>query</arg_key><|stop|>", [("search", {}, UNCLOSED)]),
         (glm(""), [(None, {}, MISSING)]),
         (glm("<arg_key>query</arg_key><arg_value>Rome</arg_value>"), [(None, {"query": "Rome"}, MISSING)]),
         (
@@ -523,6 +543,11 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (kimi("a<|tool_call_argument_begin|>{}"), [("a", {}, OK)]),
     ],
     "kimi_k3": [
+        # Without its separator, a tag has no value, and the next one is a tag of its own.
+        (
+            kimi_k3(k3_argument("1").replace('number"<|sep|>', 'number"') + K3_DAYS),
+            [("a", {"x": "", "days": 2}, MALFORMED)],
+        ),
         ("<|open|>tools<|sep|>", [(None, None, UNCLOSED)]),
         (kimi_k3(k3_argument("1")), [("a", {"x": 1}, OK)]),
         (kimi_k3(k3_argument("1", "string")), [("a", {"x": "1"}, OK)]),
@@ -739,6 +764,10 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             [("search", {"query": "1</parameter>2"}, OK)],
         ),
         (
+            minimax('name="search"><parameter name="query">1</parameter>\n2</parameter>'),
+            [("search", {"query": "1</parameter>\n2"}, MALFORMED)],
+        ),
+        (
             minimax('name="search"><parameter name="a">1</parameter><parameter name="a">2</parameter>'),
             [("search", {"a": 2}, MALFORMED)],
         ),
@@ -797,7 +826,19 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
             ),
             (f"{opener}a(x=07)\nb(y=.5){closer}", [("a", {"x": 7}, OK), ("b", {"y": 0.5}, OK)]),
             (f"{opener}[sh(command='echo 'hi', it's')]{closer}", [("sh", {"command": "echo 'hi', it's"}, OK)]),
-            (f"{opener}[a(city=New York, days=3)]{closer}", [("a", {"city": "New York", "days": 3}, OK)]),
+            (f"{opener}[a(city=New York, days=3)]{closer}", [("a", {"city": "New York", "days": 3}, INVALID)]),
+            (f"{opener}[search(query=New York)]{closer}", [("search", {"query": "New York"}, OK)]),
+            (f"{opener}[get_weather(days=int(3))]{closer}", [("get_weather", {"days": "int(3)"}, MALFORMED)]),
+            (f"{opener}[get_weather(days=three)]{closer}", [("get_weather", {"days": "three"}, INVALID)]),
+            # A parenthesis is missing: never a call that looks right.
+            (
+                f"{opener}[get_weather(days=3, search(query='a')]{closer}",
+                [("get_weather", {"days": "3, search(query='a'"}, MALFORMED)],
+            ),
+            (
+                f"{opener}[get_weather(city='Rome', search(query='a')]{closer}",
+                [("get_weather", {"city": "Rome', search(query='a"}, MALFORMED)],
+            ),
             (f"{opener}[a(x={{'u', 'v'}})]{closer}", [("a", {"x": ["u", "v"]}, OK)]),
             (f'{opener}[{{"name": "a", "arguments": {{"x": 1}}}}]{closer}', [("a", {"x": 1}, OK)]),
             (f"{opener}[a(x=1), b(y='c", [("a", {"x": 1}, OK), ("b", None, UNCLOSED)]),
@@ -944,6 +985,8 @@ BROKEN: dict[str, list[tuple[str, list[Read]]]] = {
         (gemma('call:get_weather{days:"three"}'), [("get_weather", {"days": "three"}, INVALID)]),
         ("<|tool_call>", [(None, None, UNCLOSED)]),
         ('<|tool_call>call:search{query:<|"|>Rome', [("search", {"query": "Rome"}, UNCLOSED)]),
+        ('<|tool_call>call:search{query:<|"|>Rome<|"|>', [("search", {"query": "Rome"}, UNCLOSED)]),
+        ('<|tool_call>call:search{query:Rome<|"|>}<tool_call|>', [("search", {"query": 'Rome<|"|>'}, MALFORMED)]),
         ("<|tool_call>call:search{query:", [("search", {"query": ""}, UNCLOSED)]),
         (gemma(""), [(None, None, MALFORMED)]),
         (gemma("call:"), [(None, None, MALFORMED)]),

@@ -51,6 +51,8 @@ class Outcome:
     agrees: bool
     by_rule: bool = False
     """True if the readings agree only by the rule for calls that are not `ok`."""
+    not_ok: bool = False
+    """True if the readings agree, and a call with an object as arguments, which vLLM returns, is not `ok` in ours."""
     reason: Reason | None = None
     """The reason of a difference that we stand by."""
 
@@ -127,6 +129,8 @@ def _compare(renderer: ChatRenderer, case: Case) -> Outcome:
     views = [_comparable(view, case.kind) for view in _views(parsed)]
     actual = next((view for view in views if _same(view, expected)), None)
     text = case.text if case.text is not None else renderer.tokenizer.decode(ids)
+    objects = sum(isinstance(arguments, dict) for _, arguments in expected.tool_calls)
+    usable = sum(call.status is ToolCallParseStatus.OK for call in parsed.tool_calls)
     return Outcome(
         case=case,
         text=text,
@@ -135,6 +139,7 @@ def _compare(renderer: ChatRenderer, case: Case) -> Outcome:
         parsed=parsed,
         agrees=actual is not None,
         by_rule=actual is not None and not _same(views[0], expected),
+        not_ok=actual is not None and usable < objects,
     )
 
 

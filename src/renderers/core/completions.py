@@ -32,6 +32,8 @@ class RecoveryKind(enum.StrEnum):
     """A call has no opening marker, or the marker that opens the section of all calls is missing."""
     MISSING_CLOSING_MARKER = "missing_closing_marker"
     """A complete call, a section of calls or a message has no closing marker."""
+    REPEATED_MARKER = "repeated_marker"
+    """A marker occurs twice in a row."""
     MISSING_SEPARATOR = "missing_separator"
     """The marker between the name and the arguments is missing."""
     MISSING_HEADER = "missing_header"

@@ -106,17 +106,25 @@ class OpenValue:
     __slots__ = ("_captured", "_examined", "_is_open", "_markers", "_overlap")
 
     def __init__(self, captured: list[tuple[str, str]], markers: MarkerPair) -> None:
-        """`captured` are the pieces of the call. `markers` are those before and after a value, as byte text."""
+        """`captured` are the pieces of the call. `markers` are those before and after a value, as byte text.
+
+        If both are the same, every second one closes a value.
+        """
         self._captured, self._markers = captured, markers
         self._examined, self._overlap, self._is_open = 0, "", False
 
     def examine(self) -> bool:
         """Return True if the call ends within a value."""
         text = self._overlap + "".join([part for part, _ in self._captured[self._examined :]])
-        opened, closed = map(text.rfind, self._markers)
-        if opened >= 0 or closed >= 0:
+        self._examined = len(self._captured)
+        opener, closer = self._markers
+        opened, closed = text.rfind(opener), text.rfind(closer)
+        if opener == closer:
+            self._is_open ^= text.count(opener) % 2 == 1
+            text = text[opened + len(opener) :] if opened >= 0 else text
+        elif opened >= 0 or closed >= 0:
             self._is_open = opened > closed
-        self._examined, self._overlap = len(self._captured), text[-max(map(len, self._markers)) :]
+        self._overlap = text[-max(len(opener), len(closer)) :]
         return self._is_open
 
 

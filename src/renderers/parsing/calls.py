@@ -134,6 +134,10 @@ class CallReader:
             opening = self._section_opening + (tool_format.padding if tool_format else "")
         return opening + before + self._buffer.byte_text[start:end]
 
+    def include(self, marker: str) -> None:
+        """Parse the marker that closes the call as a part of it: a tag of a call without markers."""
+        self._captured.append((marker, ""))
+
     def end_unless_in_string(self, end: int) -> bool:
         """Parse and emit the call that ends at a position, unless it ends within a JSON string. Return False then."""
         if self._string is not None and self._string.examine():
@@ -148,20 +152,21 @@ class CallReader:
         span_end: int = 0,
         in_string: bool = True,
         call: ParsedToolCall | None = None,
+        stopped: bool = False,
     ) -> bool:
         """Parse and emit the call that ends at a position, after its closing marker if it has one. Return True.
 
         `broken` overrides the status of a call that does not end properly, except that a complete JSON object needs no
-        closing marker, and neither do complete elements before another call or the end of a section. `span_end` is the
-        end of a marker that belongs to the call but is emitted as an event of its own. With `in_string=False`, a broken
-        call that ends within a JSON string is not emitted, and False is returned. `call` is the call if it was parsed
-        already, without the rules for names.
+        closing marker, and neither do complete elements before another call or the end of a section, or before a stop
+        token (`stopped`). `span_end` is the end of a marker that belongs to the call but is emitted as an event of its
+        own. With `in_string=False`, a broken call that ends within a JSON string is not emitted, and False is returned.
+        `call` is the call if it was parsed already, without the rules for names.
         """
         payload, raw = self._captured_texts()
         call = self._read(payload) if call is None else self._named(call)
         if not in_string and call.status is not _OK and self.is_in_string:
             return False
-        self._end_with(call, payload, raw, end, broken, span_end)
+        self._end_with(call, payload, raw, end, broken, span_end, stopped=stopped)
         return True
 
     def read_whole(self, start: int, end: int, closing: tuple[str, MarkerSet]) -> bool:
@@ -176,7 +181,7 @@ class CallReader:
         if match is None or match[1] != closer or closer in markers.beginnings:
             return False
         text_end, byte_text = match[0], buffer.byte_text[end : match[0]]
-        if compiled.value and byte_text.rfind(compiled.value) > byte_text.rfind(compiled.value_end):
+        if compiled.value and OpenValue([(byte_text, "")], (compiled.value, compiled.value_end)).examine():
             return False
         marker_text = compiled.marker_text
         raw = byte_text if byte_text.isascii() else marker_text.decode(byte_text)
@@ -207,21 +212,31 @@ class CallReader:
         end: int,
         broken: ToolCallParseStatus | None = None,
         span_end: int = 0,
+        *,
+        stopped: bool = False,
     ) -> None:
         """Emit a call that was parsed, or all calls of its payload. The arguments are those of `end`."""
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
         if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
             several = self._read_several(payload)
+            if several and broken is _UNCLOSED:
+                self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
+            kind = RecoveryKind.SEVERAL_CALLS if len(several) > 1 else RecoveryKind.OTHER_SYNTAX
             for call in several:
-                self._emit(recovered(call, RecoveryKind.SEVERAL_CALLS), self._first_token, end, span_end)
+                self._emit(recovered(call, kind), self._first_token, end, span_end)
             if several:
                 return
         if broken is not None and call.status is _OK:
             # In place of elements a model can write an object.
             is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
-            complete = is_json and _ends_object(payload.byte_text)
-            if complete or (not tool_format.json_arguments and broken is not _UNCLOSED and call.arguments):
+            if is_json and _ends_object(payload.byte_text):
+                complete = True
+            elif broken is _UNCLOSED and tool_format.last:
+                complete = payload.byte_text.rstrip(SPACES).endswith(tuple(map(marker_text.mark, tool_format.last)))
+            else:
+                complete = bool(call.arguments) and (broken is not _UNCLOSED or stopped)
+            if complete and (is_json or not tool_format.json_arguments):
                 # Nothing can be missing but the closing marker.
                 broken = None
                 if self._needs_closing:

@@ -68,6 +68,8 @@ class ListScanner(MarkerScanner):
     """The markers that decide between a list and a call with a name."""
     _list_recoveries: tuple[RecoveryKind, ...] = ()
     """The differences of all calls of a list from the format."""
+    _begins_with_bracket = False
+    """True if a JSON list has its opening bracket."""
     _object: ObjectCursor | None = None
     """The object of a call in a JSON list. None if it has ended."""
     _reads_after_markers = True
@@ -175,11 +177,13 @@ class ListScanner(MarkerScanner):
         if marker != "{":
             if not calls.has_calls_in_section:
                 return self._end_list_without_calls(end, marker)
+            is_open = self._begins_with_bracket and "]" not in buffer.byte_text[buffer.position : end]
             self._skip_to(end)
-            return self._end_list(end, marker, broken=False)
+            return self._end_list(end, marker, broken=False, complete=not is_open)
         before = buffer.byte_text[buffer.position : end].replace(UNKNOWN, "")
         if not calls.has_calls_in_section:
-            is_own = self.compiled.list_opening == ("[" if "[" in before else "")
+            self._begins_with_bracket = "[" in before
+            is_own = self.compiled.list_opening == ("[" if self._begins_with_bracket else "")
             self._list_recoveries = () if is_own else (RecoveryKind.OTHER_SYNTAX,)
         elif self._ends_list(before):
             self.current = self._after_list
@@ -252,12 +256,15 @@ class ListScanner(MarkerScanner):
         self._read_calls(listed, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
         return self._end_list(end, marker, broken=True)
 
-    def _end_list(self, end: int, marker: str, *, broken: bool) -> bool:
-        """End a list at a marker, or at the end of the completion. `broken` is True if its last call is broken."""
+    def _end_list(self, end: int, marker: str, *, broken: bool, complete: bool = True) -> bool:
+        """End a list at a marker, or at the end of the completion. `broken` is True if its last call is broken.
+
+        `complete` is False if its closing bracket is missing.
+        """
         if broken and not marker:
             return False
         closer, closed = self.closing[0], self._closes(marker)
-        if closer and not closed and not broken:
+        if not complete or (closer and not closed and not broken):
             self.emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
         closing_end = end + len(closer) if closed else end
         self.calls.end_section(closing_end, closed=closed)

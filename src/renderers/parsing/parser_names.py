@@ -103,7 +103,10 @@ _REASONING_NAMES: Mapping[MarkerPair, tuple[str, ...]] = {
     ("<|open|>think<|sep|>", "<|close|>think<|sep|>"): ("kimi_k3",),
 }
 
-_RESPONSES = dict.fromkeys(("hunyuan_a13b", "hunyuan"), ("<answer>", "</answer>"))
+_RESPONSES = {
+    **dict.fromkeys(("hunyuan_a13b", "hunyuan"), ("<answer>", "</answer>")),
+    "granite_thinking_parser": ("<response>", "</response>"),
+}
 """The markers around content, by the names of reasoning parsers."""
 
 _MESSAGE_NAMES = {"harmony": ("openai_gptoss", "gpt-oss"), "inkling": ("inkling",), "atem": ("muse_glimmer", "muse")}

@@ -8,7 +8,7 @@ string too.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from renderers.core.lazy import lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
@@ -47,22 +47,34 @@ class PythonError(ValueError):
     """A text is not a call in the syntax of Python."""
 
 
-def read_call(text: str, position: int = 0, *, lenient: bool = False) -> tuple[str, dict[str, Any], int]:
-    """Parse the call at a position, or after whitespace there. Return its name, its arguments and its end.
+class PythonCall(NamedTuple):
+    """A call in the syntax of Python."""
+
+    name: str
+    arguments: dict[str, Any]
+    end: int
+    """The position after the call."""
+    bare: tuple[str, ...] = ()
+    """The keys of values that are text without quotes, in the lenient mode."""
+
+
+def read_call(text: str, position: int = 0, *, lenient: bool = False) -> PythonCall:
+    """Parse the call at a position, or after whitespace there.
 
     Raises:
         PythonError: There is no call at that position, or it is broken.
 
     >>> read_call("f(city='Rome', days=[1, None])")
-    ('f', {'city': 'Rome', 'days': [1, None]}, 30)
-    >>> read_call("sh(command='echo 'hi'')", lenient=True)
-    ('sh', {'command': "echo 'hi'"}, 23)
+    PythonCall(name='f', arguments={'city': 'Rome', 'days': [1, None]}, end=30, bare=())
+    >>> read_call("sh(command='echo 'hi'')", lenient=True).arguments
+    {'command': "echo 'hi'"}
     """
     start = CALL_START.match(text, position)
     if start is None:
         raise PythonError
     reader = _Reader(text, start.end(), lenient=lenient)
-    return start[1], reader.arguments(), reader.position
+    arguments = reader.arguments()
+    return PythonCall(start[1], arguments, reader.position, tuple(reader.bare))
 
 
 class _Reader:
@@ -71,6 +83,7 @@ class _Reader:
     def __init__(self, text: str, position: int, *, lenient: bool) -> None:
         self.text, self.position, self._lenient = text, position, lenient
         self._depth = 0
+        self.bare: list[str] = []
 
     def arguments(self) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -80,7 +93,10 @@ class _Reader:
             if key is None:
                 raise PythonError
             self.position = key.end()
+            self._is_bare = False
             values[key[1]] = self._value(nested=False)
+            if self._is_bare:
+                self.bare.append(key[1])
             if not self._skip(",") and self._next() != ")":
                 raise PythonError
             self._skip_space()
@@ -96,6 +112,7 @@ class _Reader:
         simple = _SIMPLE.match(self.text, self.position)
         if bare is not None and (simple is None or not _ENDS_ARGUMENT.match(self.text, simple.end())):
             self.position = bare.end()
+            self._is_bare = True
             return bare[0]
         if simple is None:
             raise PythonError

@@ -38,6 +38,8 @@ def write_response_template(grammar: Grammar) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if grammar.reasoning is not None:
         opening, closing = grammar.reasoning.markers
+        # A parser of records trims whitespace, but no word such as the channel of Gemma 4.
+        opening += grammar.reasoning.edges.lead.rstrip()
         fields[REASONING_FIELDS[0]] = {"open": opening, "close": closing, "content": "text"}
     fields["content"] = {"content": "text"}
     if grammar.response is not None:
@@ -66,8 +68,10 @@ def read_response_template(record: Mapping[str, Any]) -> Grammar:
     Padding is not part of a record, so whitespace around fields is trimmed, as transformers does.
 
     Raises:
-        ValueError: The record has another version, or calls in a format that is not read.
+        ValueError: The record is not a mapping, or has another version, or calls in a format that is not read.
     """
+    if not isinstance(record, Mapping):
+        raise ValueError(f"response_template must be a mapping, not {type(record).__name__}")
     version = record.get("version", VERSION)
     if version != VERSION:
         raise ValueError(f"response_template version {version!r} is not supported. Use version {VERSION}.")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import ContentDelta, ParseEvent, ReasoningDelta, RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.base_scanner import Scanner
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
@@ -19,6 +20,12 @@ _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 LONGEST_TAG = 256
 """The number of bytes in which the name of a call without markers is searched for."""
+_FOLLOWING, _AFTER_VALUE = lazy_pattern(r"[ \t\n\r]*+[^ \t\n\r]"), ",:}]"
+"""The next character, and those that can follow a value in quotes."""
+
+
+def _has_text(piece: str) -> bool:
+    return bool(piece.strip(" \t\n\r"))
 
 
 class MarkerScanner(Scanner):
@@ -204,13 +211,14 @@ class MarkerScanner(Scanner):
             return True
         self.emitter.emit_text_to(position, closed=NO_EDGES)
         if calls.is_in_value and marker not in compiled.marker_text.stops:
-            deciding = self.buffer.find(compiled.value_markers, position + len(marker))
-            if deciding is None and not final:
-                self.buffer.defer(compiled.value_markers)
+            is_text = self._is_value_closed(position + len(marker), final)
+            if is_text is None:
                 return False
-            if deciding is not None and deciding[1] == compiled.value_end:
+            if is_text:
                 self.current = self._in_value
                 return True
+        if marker == closer and compiled.unmarked and compiled.unmarked != compiled.call and self._is_unmarked:
+            calls.include(marker)
         has_ended = marker == closer and calls.end_unless_in_string(position + len(marker))
         if not has_ended and marker not in compiled.marker_text.stops and calls.is_in_string:
             string_end = self.find_string_end(position + len(marker), final)
@@ -228,7 +236,7 @@ class MarkerScanner(Scanner):
             # The marker belongs to the section: it ends it, or begins another call.
             self._begin_section()
         elif closer:
-            calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK)
+            calls.end(position, broken=ToolCallParseStatus.UNCLOSED_BLOCK, stopped=True)
             self.stop_at(marker, position)
         else:
             # The next call or the stop token ends the call.
@@ -240,18 +248,43 @@ class MarkerScanner(Scanner):
         """Begin the text after a call that its marker closed."""
         if self.calls.section:
             self._begin_section()
-        elif self.compiled.unmarked and self.closing is self.compiled.call_ends[self.compiled.unmarked]:
+        elif self._is_unmarked:
             self.begin(self._after_unmarked_call, self.compiled.fields.after_unmarked_call)
         else:
             self.begin_later_content(self.compiled.fields.after_calls)
+
+    @property
+    def _is_unmarked(self) -> bool:
+        """True if the call has no opening marker, or no section around it."""
+        return self.closing is self.compiled.call_ends.get(self.compiled.unmarked)
+
+    def _is_value_closed(self, start: int, final: bool) -> bool | None:
+        """Return True if the value around a marker of calls before `start` is closed. None if more text decides."""
+        buffer, compiled = self.buffer, self.compiled
+        deciding = buffer.find(compiled.value_markers, start)
+        if deciding is None:
+            if not final:
+                buffer.defer(compiled.value_markers)
+            return False if final else None
+        position, marker = deciding
+        if marker != compiled.value_end or compiled.value != compiled.value_end:
+            return marker == compiled.value_end
+        following = _FOLLOWING.match(buffer.byte_text, position + len(marker))
+        if following is not None or final:
+            return following is not None and following[0][-1] in _AFTER_VALUE
+        buffer.defer_until(_has_text)
+        return None
 
     def begin_unmarked_call(self, position: int, tag: str, final: bool) -> bool:
         """Begin a call without markers, if its first tag names a tool of the prompt. Otherwise the tag is content."""
         buffer, marker_text, tool_format = self.buffer, self.compiled.marker_text, self.compiled.tool_format
         assert tool_format is not None
-        text = buffer.byte_text[position : position + LONGEST_TAG]
+        # Without a section, the tag is the marker of a call.
+        prefix = "" if tag == self.compiled.call else tag
+        start = position + len(tag) - len(prefix)
+        text = buffer.byte_text[start : start + LONGEST_TAG]
         head = tool_format.read_head(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
-        if head.name is None and not final and len(text) < LONGEST_TAG and TAG_TEXT.fullmatch(text, len(tag)):
+        if head.name is None and not final and len(text) < LONGEST_TAG and TAG_TEXT.fullmatch(text, len(prefix)):
             self.emitter.emit_text_to(position, closed=None)
             return False
         if head.name not in self.calls.schemas:
@@ -260,21 +293,22 @@ class MarkerScanner(Scanner):
         self._end_content(position, self.compiled.grammar.content_before_calls)
         self.closing = self.compiled.call_ends[tag]
         self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
-        self.calls.begin(position, position + len(tag), prefix=tag)
+        self.calls.begin(position, position + len(tag), prefix=prefix)
         self.current = self.in_call
         return True
 
     def _after_unmarked_call(self, final: bool) -> bool:
-        """Read the closing marker of a call without an opening marker, if there is one."""
+        """Read the closing marker of a call or a section without an opening marker, if there is one."""
         buffer, compiled = self.buffer, self.compiled
+        closers = compiled.section_ends or compiled.call_closers
         position = buffer.skip_spaces(MOST_TRIMMED)
-        for closer in compiled.call_closers:
+        for closer in closers:
             if buffer.byte_text.startswith(closer, position):
                 self.emitter.read_markers_to(position + len(closer))
                 self.begin_later_content(compiled.fields.after_calls)
                 return True
         rest = buffer.byte_text[position:]
-        if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in compiled.call_closers):
+        if not final and len(rest) < MOST_TRIMMED and any(closer.startswith(rest) for closer in closers):
             return False
         self.begin_later_content(compiled.fields.after_calls)
         return True

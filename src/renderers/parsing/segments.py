@@ -50,6 +50,7 @@ class SegmentScanner(MessageScanner):
             tuple(map(mark, segments.ends)),
             self.stops,
         )
+        self._has_section, self._call_end = not segments.section, mark(segments.call_end)
         self._reasoning_end = mark(segments.reasoning_end)
 
     def in_start(self, final: bool) -> bool:
@@ -96,7 +97,12 @@ class SegmentScanner(MessageScanner):
         """Begin the body of a segment. Its header begins at `header`, the marker after it is at `position`."""
         end, byte_text = position + len(marker), self.buffer.byte_text
         kind = self._segments.kind_of(self.decode(byte_text[header:position]), self.decode(marker))
+        if kind is SegmentKind.SECTION:
+            self._has_section = True
         if kind is SegmentKind.CALL:
+            if not self._has_section:
+                self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
+                self._has_section = True
             self.emitter.read_markers_to(header)
             self.calls.begin(header, end, prefix=byte_text[header:end])
             self.emitter.read_markers_to(end)
@@ -137,6 +143,8 @@ class SegmentScanner(MessageScanner):
         if in_call:
             stopped = marker in self.stops
             closed = stopped or marker in markers.ends
+            if closed and self._call_end and marker != self._call_end:
+                self.calls.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
             broken = None if closed else ToolCallParseStatus.MALFORMED_STRUCTURE
             self.calls.end(end if closed and not stopped else position, broken=broken)
         elif emitter.region is not Region.CALLS and marker not in self.stops and marker not in markers.ends:

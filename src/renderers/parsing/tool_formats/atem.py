@@ -52,11 +52,14 @@ def _read(payload: Payload) -> ParsedToolCall:
     """Parse a call. Without an element, its name is the recipient."""
     _, start = payload.head(_MESSAGE)
     body = payload.byte_text[start:].strip()
+    recoveries = [] if body.startswith(_BLOCK[0]) else [RecoveryKind.MISSING_OPENING_MARKER]
+    if not body.endswith(_BLOCK[1]):
+        recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
     body = body.removeprefix(_BLOCK[0]).removesuffix(_BLOCK[1])
     if _TAGS.function not in body:
         recipient = _RECIPIENT.search(payload.decode(payload.byte_text[:start]))
         return failed_call(MALFORMED, recipient[1].partition(_MESSAGE)[0] if recipient else None)
-    call = _read_element(payload.with_byte_text(body))
+    call = recovered(_read_element(payload.with_byte_text(body)), *recoveries)
     namespace, _, function = (call.name or "").partition(".")
     # Models repeat the name of a tool without a namespace as its namespace.
     doubled = namespace == function in payload.schemas and call.name not in payload.schemas
@@ -71,6 +74,7 @@ ATEM = ToolFormat(
     key="atem",
     call=None,
     inner=(_START, _MESSAGE, _END),
+    last=(_TAGS.end, _BLOCK[1]),
     layout=TurnLayout.SEGMENTS,
     segments=Segments(
         starts=(_START,),

@@ -134,6 +134,10 @@ class Segments:
     """Return the field of a segment, by its header and the marker after it."""
     header: re.Pattern[str] = re.compile("")
     """The texts that headers of reasoning and content can have. Other text in such a header is skipped."""
+    section: str = ""
+    """The marker before all calls, if the format has one."""
+    call_end: str = ""
+    """The marker that ends a call, if only one of `ends` does."""
     reasoning_end: str = ""
     """The marker that ends a segment of reasoning, but not the turn, even if it is a stop token."""
     separator: str = ""
@@ -161,13 +165,15 @@ class ToolFormat:
     signature: str = ""
     """A text in every call, if another format has the same markers."""
     unmarked: MarkerPair | None = None
-    """The first and the last tag within a call. If the markers around them are missing, they are a call only if it
-    names a tool of the prompt."""
+    """The first and the last tag within a call, or the markers of a call in a section. If the markers around them are
+    missing, they are a call only if it names a tool of the prompt."""
     quotes: MarkerPair | None = None
     """Markup around a value, within which no marker counts."""
     value: MarkerPair | None = None
     """The beginning of the markup before a value, and the markup after it. A marker of calls within a value is text,
-    if the value is closed before another one begins."""
+    if the value is closed before another one begins. If both are the same, punctuation follows the one that closes."""
+    last: tuple[str, ...] = ()
+    """The texts that end a complete call before its closing marker, in formats without JSON arguments."""
     inner: tuple[str, ...] = ()
     """Other markers, within a call or within another marker."""
     openings: tuple[str, ...] = ()
@@ -385,8 +391,22 @@ def read_json_head(payload: Payload) -> CallHead:
     return CallHead(name, match.end(1), start)
 
 
+_JSON_CALL = lazy_pattern(r"[ \t\n\r]*(?:```(?:json)?[ \t\n\r]*)?(?:\[[ \t\n\r]*)?\{")
+"""The beginning of a JSON object or of a list of these, which can be between code fences."""
+
+
+def begins_json(text: str) -> bool:
+    """Return True if a text begins with JSON calls, in a format with elements."""
+    return _JSON_CALL.match(text) is not None
+
+
 def call_of_values(
-    name: str, pairs: Sequence[tuple[str, str]], schemas: ToolSchemas, *, well_formed: bool
+    name: str,
+    pairs: Sequence[tuple[str, str]],
+    schemas: ToolSchemas,
+    *,
+    well_formed: bool,
+    recoveries: tuple[RecoveryKind, ...] = (),
 ) -> ParsedToolCall:
     """Return a call with arguments without quotes, as pairs of key and text, converted to the types in the schema.
 
@@ -398,8 +418,8 @@ def call_of_values(
         values[key], fits = read_value(text, find_schema(key))
         all_fit = all_fit and fits
     if not well_formed or len(values) < len(pairs):
-        return named_call(name, values, MALFORMED)
-    return named_call(name, values, OK if all_fit else INVALID)
+        return named_call(name, values, MALFORMED, recoveries)
+    return named_call(name, values, OK if all_fit else INVALID, recoveries)
 
 
 _WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})

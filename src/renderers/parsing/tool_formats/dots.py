@@ -9,37 +9,23 @@ from __future__ import annotations
 
 import functools
 
-from renderers.core.completions import ParsedToolCall, RecoveryKind
-from renderers.parsing.tool_formats.base import CallHead, Payload, ToolFormat, read_json_call, read_json_head, recovered
-from renderers.parsing.tool_formats.tags import Tags, find_tagged, read_tagged, read_tagged_head
+from renderers.parsing.tool_formats.base import ToolFormat
+from renderers.parsing.tool_formats.tags import (
+    Tags,
+    find_tagged_or_json,
+    read_tagged_or_json,
+    read_tagged_or_json_head,
+)
 
-_TAGS = Tags('<invoke name="', '<parameter name="', '">', "</parameter>", end="</invoke>")
-
-
-def _is_json(payload: Payload) -> bool:
-    return payload.byte_text.lstrip()[:1] == "{"
-
-
-def _read(payload: Payload) -> ParsedToolCall:
-    if _is_json(payload):
-        return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
-    return read_tagged(payload, tags=_TAGS)
-
-
-def _read_head(payload: Payload) -> CallHead:
-    if _is_json(payload):
-        # In a stream, the arguments are text of the call only, as in a call with elements.
-        return read_json_head(payload)._replace(arguments_start=None)
-    return read_tagged_head(payload, tags=_TAGS)
-
-
+_TAGS = Tags('<invoke name="', '<parameter name="', '">', "</parameter>", end="</invoke>", lines=False)
 DOTS = ToolFormat(
     key="dots",
     call=("<dots_function_call>", "</dots_function_call>"),
     value=_TAGS.value,
+    last=(_TAGS.end,),
     keeps_text=True,
     rejects_unknown_tools=True,
-    read=_read,
-    read_head=_read_head,
-    find=functools.partial(find_tagged, tags=_TAGS),
+    read=functools.partial(read_tagged_or_json, tags=_TAGS),
+    read_head=functools.partial(read_tagged_or_json_head, tags=_TAGS),
+    find=functools.partial(find_tagged_or_json, tags=_TAGS),
 )

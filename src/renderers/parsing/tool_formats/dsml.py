@@ -12,8 +12,9 @@ V4 names it `tool_calls`. V4.1 writes a space before each name, and names the se
 
 Models write values with the flag of another type: the value has the type of the schema, if its text fits only that.
 They also leave out the flag, closing tags, or the name of the section, and write all arguments as one parameter
-with the name `arguments` or `input`. A value without a flag has the type in the schema of the tool. If that is not
-known, and if a parameter has no closing tag, the status is `MALFORMED_STRUCTURE`.
+with the name `arguments` or `input`, or as one JSON object without a parameter. A value without a flag has the type in
+the schema of the tool. If that is not known, and if a parameter has no closing tag, the status is
+`MALFORMED_STRUCTURE`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
+    read_arguments,
+    recovered,
     unwrapped,
 )
+from renderers.parsing.tool_formats.tags import value_end
 
 _DSML = "｜DSML｜"
 _NAME = lazy_pattern(r'([^"\n]*)"\s*>')
@@ -56,6 +60,8 @@ class _Parameter(NamedTuple):
     value: str
     well_formed: bool
     """True if the parameter has its closing tag, and nothing else is between it and the next one."""
+    repeated: bool = False
+    """True if the closing tag occurs twice in a row."""
 
 
 def _pair(name: str) -> MarkerPair:
@@ -70,12 +76,16 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
     if not name:
         return failed_call(MISSING_NAME)
     values: dict[str, Any] = {}
-    recoveries: tuple[RecoveryKind, ...] = ()
     status, first, marks = OK, name_match.end(), (payload.mark(opener), payload.mark(closer))
     parameters = list(_parameters(payload.byte_text, first, *marks))
     before_all = payload.byte_text[first:].partition(marks[0])[0]
+    if not parameters and before_all.lstrip().startswith("{"):
+        arguments = read_arguments(payload.decode(before_all))
+        return recovered(named_call(name, *arguments), RecoveryKind.OTHER_SYNTAX)
     well_formed = not before_all.strip() and all(parameter.well_formed for parameter in parameters)
-    for byte_key, flag, byte_value, _ in parameters:
+    repeated = any(parameter.repeated for parameter in parameters)
+    recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.REPEATED_MARKER,) if repeated else ()
+    for byte_key, flag, byte_value, *_ in parameters:
         key, text = payload.decode(byte_key), payload.decode(byte_value)
         well_formed = well_formed and key not in values
         schema = payload.schemas.parameter(name, key)
@@ -94,7 +104,8 @@ def _read(payload: Payload, *, opener: str, closer: str) -> ParsedToolCall:
 def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterator[_Parameter]:
     """Yield the parameters from a position on.
 
-    A value ends at the last closing tag before the next parameter, so it can contain the text of that tag.
+    A value ends at the last closing tag before the next parameter, so it can contain the text of that tag, unless only
+    whitespace is between the last ones.
     """
     opening = byte_text.find(opener, start)
     while opening >= 0:
@@ -111,7 +122,9 @@ def _parameters(byte_text: str, start: int, opener: str, closer: str) -> Iterato
             yield _Parameter(key[1], key[2], value, well_formed=False)
         else:
             after = byte_text[closing + len(closer) : bound]
-            yield _Parameter(key[1], key[2], byte_text[key.end() : closing], well_formed=not after.strip())
+            end, repeated, ambiguous = value_end(byte_text, key.end(), closing, closer)
+            well_formed = not ambiguous and not after.strip()
+            yield _Parameter(key[1], key[2], byte_text[key.end() : end], well_formed, repeated)
 
 
 class _Value(NamedTuple):

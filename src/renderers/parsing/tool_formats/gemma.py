@@ -124,7 +124,7 @@ class _ArgumentReader:
         value, fits = read_value(text, schema)
         # A string has quotes, unless the schema shows that this is one.
         self.fits = self.fits and fits and (schema is not None or not isinstance(value, str))
-        self.well_formed = self.well_formed and bool(text)
+        self.well_formed = self.well_formed and bool(text) and self._quote not in match[0]
         self.requoted = self.requoted or isinstance(value, str)
         return value
 
@@ -213,7 +213,8 @@ _GEMMA_QUOTE, _FUNCTION_GEMMA_QUOTE = '<|"|>', "<escape>"
 GEMMA = ToolFormat(
     key="gemma",
     call=("<|tool_call>", "<tool_call|>"),
-    inner=(_GEMMA_QUOTE,),
+    value=(_GEMMA_QUOTE, _GEMMA_QUOTE),
+    last=("}",),
     separates_calls=True,
     keeps_text=True,
     rejects_unknown_tools=True,
@@ -224,6 +225,6 @@ FUNCTION_GEMMA = dataclasses.replace(
     GEMMA,
     key="functiongemma",
     call=("<start_function_call>", "<end_function_call>"),
-    inner=(_FUNCTION_GEMMA_QUOTE,),
+    value=(_FUNCTION_GEMMA_QUOTE, _FUNCTION_GEMMA_QUOTE),
     read=functools.partial(_read, quote=_FUNCTION_GEMMA_QUOTE, quotes_all=True),
 )

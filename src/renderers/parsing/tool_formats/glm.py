@@ -22,31 +22,31 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
-from renderers.core.lazy import lazy_pattern
 from renderers.parsing.tool_formats.base import (
     CallHead,
     MarkerPair,
     Payload,
     ToolFormat,
+    begins_json,
     call_of_values,
     list_calls_in,
     read_json_call,
     recovered,
 )
-
-_JSON = lazy_pattern(r"(?:```(?:json)?\s*)?(?:\[\s*)?\{")
-"""The beginning of a JSON object or of a list of these, which can be between code fences."""
+from renderers.parsing.tool_formats.tags import value_end
 
 
 def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
     """Parse a call. `inner` are the markers around a key and a value, and the marker after the name if there is one."""
-    key_marker, key_end, value_marker, value_end, *separators = map(payload.mark, inner)
+    key_marker, key_end, value_marker, closer, *separators = map(payload.mark, inner)
     byte_name, *parts = payload.byte_text.split(key_marker)
-    after_name = ""
+    after_name, recoveries = "", list[RecoveryKind]()
     if separators:
-        byte_name, _, after_name = byte_name.partition(separators[0])
+        byte_name, separator, after_name = byte_name.partition(separators[0])
+        if not separator:
+            recoveries.append(RecoveryKind.MISSING_SEPARATOR)
     name = payload.decode(byte_name).strip()
-    if not parts and _JSON.match(name):
+    if not parts and begins_json(name):
         return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
     pairs: list[tuple[str, str]] = []
     well_formed = not after_name.strip()
@@ -54,13 +54,18 @@ def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
         key, _, rest = part.partition(key_end)
         before, _, rest = rest.partition(value_marker)
         # If any of the earlier markers is missing, this one is missing too.
-        value, closing, after = rest.rpartition(value_end)
+        value, closing, after = rest.rpartition(closer)
+        if closer in value:
+            end, repeated, ambiguous = value_end(value, 0, len(value), closer)
+            value, well_formed = value[:end], well_formed and not ambiguous
+            if repeated and RecoveryKind.REPEATED_MARKER not in recoveries:
+                recoveries.append(RecoveryKind.REPEATED_MARKER)
         if closing:
             pairs.append((payload.decode(key).strip(), payload.decode(value)))
         # A key with two values. A value can contain the marker that ends it.
         is_single = value_marker not in value
         well_formed = bool(well_formed and closing and is_single and not (before.strip() or after.strip()))
-    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed)
+    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed, recoveries=tuple(recoveries))
 
 
 def _read_head(payload: Payload, *, inner: tuple[str, ...]) -> CallHead:

@@ -81,8 +81,12 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
         ):
             return None
         position = end
-    if listed is not None and (byte_text != payload.byte_text or "[" not in byte_text[: listed.spans[0][0]]):
-        listed = listed._replace(recoveries=(RecoveryKind.OTHER_SYNTAX,))
+    if listed is not None:
+        is_list = "[" in byte_text[: listed.spans[0][0]]
+        recoveries = [RecoveryKind.OTHER_SYNTAX] if byte_text != payload.byte_text or not is_list else []
+        if is_list and "]" not in byte_text[position:]:
+            recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
+        listed = listed._replace(recoveries=tuple(recoveries))
     return listed if _BESIDE_CALLS.fullmatch(byte_text, position) else None
 
 

@@ -59,13 +59,23 @@ def _tags(payload: Payload, start: int, markers: tuple[str, str]) -> tuple[list[
     """Return the tags from a position on, and the text outside of them."""
     byte_text, (opener, closer) = payload.byte_text, map(payload.mark, markers)
     separator, tags, outside = payload.mark(_SEPARATOR), list[_Tag](), list[str]()
-    closed = start
+    closed, separated = start, -1
     while (opened := byte_text.find(opener, start)) >= 0:
         outside.append(byte_text[start:opened])
-        separated = byte_text.find(separator, opened)
+        if separated < opened:
+            separated = byte_text.find(separator, opened)
         if separated < 0:
             tags.append(_Tag(_attributes(payload.decode(byte_text[opened + len(opener) :])), "", is_closed=False))
             return tags, payload.decode("".join(outside))
+        head_start = opened + len(opener)
+        following = byte_text.find(opener, head_start, separated)
+        head_end = byte_text.find(closer, head_start, separated if following < 0 else following)
+        if following >= 0 or head_end >= 0:
+            # The separator is missing.
+            start = head_end if head_end >= 0 else following
+            attributes = _attributes(payload.decode(byte_text[head_start:start]))
+            tags.append(_Tag(attributes, "", is_closed=False))
+            continue
         body = separated + len(separator)
         following = byte_text.find(opener, body)
         if 0 <= closed < body:
@@ -76,7 +86,7 @@ def _tags(payload: Payload, start: int, markers: tuple[str, str]) -> tuple[list[
             end, start = closed, closed + len(closer)
         else:
             end = start = following if following >= 0 else len(byte_text)
-        attributes = _attributes(payload.decode(byte_text[opened + len(opener) : separated]))
+        attributes = _attributes(payload.decode(byte_text[head_start:separated]))
         tags.append(_Tag(attributes, payload.decode(byte_text[body:end]), is_closed))
     return tags, payload.decode("".join([*outside, byte_text[start:]]))
 
@@ -143,7 +153,9 @@ KIMI_K3 = ToolFormat(
     key="kimi_k3",
     section=_SECTION,
     call=_CALL,
-    inner=(_SEPARATOR, *_ARGUMENT, *_JSON),
+    value=_ARGUMENT,
+    inner=(_SEPARATOR, *_JSON),
+    separates_calls=True,
     read=_read,
     read_head=_read_head,
 )

@@ -96,7 +96,7 @@ def _find_python_calls(payload: Payload, start: int) -> FoundCalls | None:
     byte_text, broken = payload.byte_text, False
     while named := _PYTHON_CALL.match(byte_text, start):
         try:
-            _, _, end = read_call(byte_text, start)
+            end = read_call(byte_text, start).end
         except PythonError:
             broken, end = payload.decode(named[1]) in payload.schemas, len(byte_text)
             if not broken:
@@ -118,10 +118,10 @@ def _read(payload: Payload) -> ParsedToolCall:
     if named is None:
         return _parse(text)
     try:
-        _, arguments, _ = read_call(text)
+        call = read_call(text)
     except PythonError:
         return failed_call(MALFORMED, named[1])
-    return named_call(named[1], arguments, OK)
+    return named_call(named[1], call.arguments, OK)
 
 
 LLAMA = ToolFormat(

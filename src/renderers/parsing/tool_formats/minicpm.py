@@ -16,7 +16,7 @@ from renderers.parsing.tool_formats.base import Payload, ToolFormat, recovered, 
 from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_head
 
 _QUOTES = "<![CDATA[", "]]>"
-_TAGS = Tags("", '<param name="', '">', "</param>", quotes=_QUOTES)
+_TAGS = Tags("", '<param name="', '">', "</param>", quotes=_QUOTES, lines=False)
 _WITHOUT_SPACE = _TAGS._replace(open='<paramname="')
 
 

@@ -6,7 +6,7 @@
     </invoke>
     </minimax:tool_call>
 
-Strings have no quotes, other values are JSON.
+Strings have no quotes, other values are JSON. Models also leave out the markers around all calls.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ MINIMAX = ToolFormat(
     key="minimax",
     section=("<minimax:tool_call>", "</minimax:tool_call>"),
     call=('<invoke name="', "</invoke>"),
+    unmarked=('<invoke name="', "</invoke>"),
     value=_TAGS.value,
     rejects_unknown_tools=True,
     read=functools.partial(read_tagged, tags=_TAGS),

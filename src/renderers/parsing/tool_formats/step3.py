@@ -17,7 +17,12 @@ from renderers.parsing.tool_formats.tags import Tags, read_tagged, read_tagged_h
 _SEPARATOR = "<｜tool_sep｜>"
 _TYPE = "function"
 _TAGS = Tags(
-    '<steptml:invoke name="', '<steptml:parameter name="', '">', "</steptml:parameter>", end="</steptml:invoke>"
+    '<steptml:invoke name="',
+    '<steptml:parameter name="',
+    '">',
+    "</steptml:parameter>",
+    end="</steptml:invoke>",
+    lines=False,
 )
 
 
@@ -33,6 +38,7 @@ STEP_3 = ToolFormat(
     section=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
     call=("<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
     value=_TAGS.value,
+    last=(_TAGS.end,),
     inner=(_SEPARATOR,),
     keeps_text=True,
     read=_read,

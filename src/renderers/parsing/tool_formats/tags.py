@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from renderers.core.completions import ParsedToolCall, ToolCallParseStatus
+from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.pieces import MARKER_CHARACTERS
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
@@ -15,12 +16,54 @@ from renderers.parsing.tool_formats.base import (
     FoundCalls,
     MarkerPair,
     Payload,
+    begins_json,
     call_of_values,
     failed_call,
+    list_calls_in,
+    read_json_call,
+    read_json_head,
+    recovered,
 )
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
+
+
+class ValueEnd(NamedTuple):
+    """The end of a value without quotes, which can contain the marker that closes it."""
+
+    end: int
+    repeated: bool = False
+    """True if the marker occurs again, with only whitespace in between."""
+    ambiguous: bool = False
+    """True if the value contains the marker as the format writes it, such as at the end of a line."""
+
+
+_LINE_END = lazy_pattern(r"[ \t]*\r?\n")
+
+
+def value_end(
+    byte_text: str, start: int, last: int, closer: str, *, padding: str = "", ends_line: bool = True
+) -> ValueEnd:
+    """Return the end of a value from `start` on, which the marker at `last` closes, or an earlier one.
+
+    `padding` is the text that the format writes before the marker. Without it, the marker is text of the value.
+    `ends_line` is True if the format writes a line break after it.
+
+    >>> value_end("Rome</v></v>", 0, 8, "</v>")
+    ValueEnd(end=4, repeated=True, ambiguous=False)
+    """
+    end, first = last, start + len(padding)
+    while (earlier := byte_text.rfind(closer, first, end)) >= 0:
+        if byte_text[earlier + len(closer) : end].strip() or not byte_text.endswith(padding, first, earlier):
+            break
+        end = earlier
+    while earlier >= 0:
+        is_end = not ends_line or _LINE_END.match(byte_text, earlier + len(closer), end)
+        if is_end and byte_text.endswith(padding, first, earlier):
+            return ValueEnd(end, end < last, ambiguous=True)
+        earlier = byte_text.rfind(closer, first, earlier)
+    return ValueEnd(end, end < last)
 
 
 class Tags(NamedTuple):
@@ -41,6 +84,8 @@ class Tags(NamedTuple):
     """The status of a call with an empty name."""
     quotes: MarkerPair | None = None
     """Optional markup around a value that contains other markup."""
+    lines: bool = True
+    """Each value has a line break after it."""
 
     @property
     def value(self) -> MarkerPair:
@@ -49,17 +94,18 @@ class Tags(NamedTuple):
 
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
-        function, key_open, key_end, close, end, padding, unnamed, quotes = self
+        function, key_open, key_end, close, end, padding, unnamed, quotes, lines = self
         marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
         texts = map(mark, (function, key_open, key_end, close, end, padding))
-        return _new(Tags, (*texts, unnamed, marked_quotes))
+        return _new(Tags, (*texts, unnamed, marked_quotes, lines))
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     """Parse a call with tagged values.
 
-    A value ends at the last closing marker before the next value or before the end, so it can contain
-    the text of that marker. A value without a closing marker ends at the next value, or at the marker after all values.
+    A value ends at the last closing marker before the next value or before the end, so it can contain the text of that
+    marker, unless only whitespace is between the last ones. A value without a closing marker ends at the next value, or
+    at the marker after all values.
     """
     byte_text, decode, marks = payload.byte_text, payload.decode, tags.marked(payload.mark)
     function = byte_text.find(marks.function)
@@ -70,7 +116,7 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     if not name:
         return failed_call(tags.unnamed)
     pairs: list[tuple[str, str]] = []
-    start = tag.end
+    start, repeated = tag.end, False
     outside, well_formed = [byte_text[:function]], tag.closed
     opening = byte_text.find(marks.open, start)
     while opening >= 0:
@@ -79,11 +125,15 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
         if key is None:
             well_formed = False
             break
-        value, start, opening, closed = _read_tagged_value(byte_text, key.end, marks)
+        value, start, opening, closed, again = _read_tagged_value(byte_text, key.end, marks)
         pairs.append((decode(key.text).strip(), decode(value)))
-        well_formed = well_formed and key.closed and closed
-    outside.append(byte_text[start:].replace(marks.end, "", 1))
-    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed and not "".join(outside).strip())
+        well_formed, repeated = well_formed and key.closed and closed, repeated or again
+    rest, end, after = byte_text[start:].partition(marks.end) if marks.end else (byte_text[start:], "", "")
+    recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.REPEATED_MARKER,) if repeated else ()
+    if marks.end and not end:
+        recoveries += (RecoveryKind.MISSING_CLOSING_MARKER,)
+    well_formed = well_formed and not "".join([*outside, rest, after]).strip()
+    return call_of_values(name, pairs, payload.schemas, well_formed=well_formed, recoveries=recoveries)
 
 
 def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
@@ -94,18 +144,28 @@ def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
     return FoundCalls(spans) if len(spans) > 1 else None
 
 
-def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, int, int, bool]:
-    """Read the value from `start` on.
+class _Value(NamedTuple):
+    """A value in byte text."""
 
-    Return the value, the position after it, the position of the next value (-1 if there is none), and True if the value
-    is closed.
-    """
+    text: str
+    end: int
+    """The position after its closing marker."""
+    following: int
+    """The position of the next value. -1 if there is none."""
+    closed: bool
+    """False if the closing marker is missing, or if it may be an earlier one."""
+    repeated: bool = False
+    """True if the closing marker occurs twice in a row."""
+
+
+def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> _Value:
+    """Read the value from `start` on."""
     value_start = quoted_end = start
     if marks.quotes and byte_text.startswith(marks.quotes[0], start):
         value_start += len(marks.quotes[0])
         quoted_end = byte_text.find(marks.quotes[1], value_start)
         if quoted_end < 0:
-            return byte_text[value_start:], len(byte_text), -1, False
+            return _Value(byte_text[value_start:], len(byte_text), -1, closed=False)
     opening = byte_text.find(marks.open, quoted_end)
     bound = opening if opening >= 0 else len(byte_text)
     closing = _find_closing(byte_text, quoted_end, bound, marks)
@@ -116,9 +176,15 @@ def _read_tagged_value(byte_text: str, start: int, marks: Tags) -> tuple[str, in
     if quoted_end > start:
         assert marks.quotes is not None
         beside = byte_text[quoted_end + len(marks.quotes[1]) : end]
-        return byte_text[value_start:quoted_end], after, opening, closing >= 0 and not beside.strip()
-    value = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
-    return value, after, opening, closing >= 0
+        text, closed = byte_text[value_start:quoted_end], closing >= 0 and not beside.strip()
+        return _new(_Value, (text, after, opening, closed, False))
+    closed, repeated = closing >= 0, False
+    if closed and byte_text.find(marks.close, start, end) >= 0:
+        padding = marks.padding if byte_text.startswith(marks.padding, start) else ""
+        settled = value_end(byte_text, start, end, marks.close, padding=padding, ends_line=marks.lines)
+        end, closed, repeated = settled.end, not settled.ambiguous, settled.repeated
+    text = byte_text[start:end].removeprefix(marks.padding).removesuffix(marks.padding)
+    return _new(_Value, (text, after, opening, closed, repeated))
 
 
 def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:
@@ -141,6 +207,26 @@ class _Tag(NamedTuple):
 
 TAG_TEXT = re.compile(f"[ \\t\\n\\r]*[^\\n<{MARKER_CHARACTERS.pattern[1:-1]}]*")
 """The text in a tag, up to a line break, another tag or a marker, none of which it can contain."""
+
+
+def read_tagged_or_json(payload: Payload, *, tags: Tags) -> ParsedToolCall:
+    """Parse a call with tagged values, or one that is a JSON object with a name and arguments."""
+    if begins_json(payload.byte_text):
+        return recovered(read_json_call(payload), RecoveryKind.OTHER_SYNTAX)
+    return read_tagged(payload, tags=tags)
+
+
+def read_tagged_or_json_head(payload: Payload, *, tags: Tags) -> CallHead:
+    """Parse the name of such a call."""
+    if begins_json(payload.byte_text):
+        # In a stream, the arguments are text of the call only, as in a call with elements.
+        return read_json_head(payload)._replace(arguments_start=None)
+    return read_tagged_head(payload, tags=tags)
+
+
+def find_tagged_or_json(payload: Payload, *, tags: Tags) -> FoundCalls | None:
+    """Find the calls in a payload with several, as elements or in JSON."""
+    return list_calls_in(payload) if begins_json(payload.byte_text) else find_tagged(payload, tags=tags)
 
 
 def _read_tag(byte_text: str, start: int, tag_end: str) -> _Tag | None:
