@@ -192,10 +192,10 @@ static int add_pieces(Output *output, PyObject *pieces, PyObject *root)
 
 PyObject *native_output_parts(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *pieces, *root;
+    PyObject *pieces, *root, *types;
     Output output = {.opening = -1};
-    if (!PyArg_ParseTuple(args, "O!O(OOO):output_parts", &PyList_Type, &pieces, &root, &output.scope_type,
-                          &output.branch_type, &output.text_type))
+    if (!PyArg_ParseTuple(args, "O!OO!:output_parts", &PyList_Type, &pieces, &root, &PyTuple_Type, &types) ||
+        !PyArg_ParseTuple(types, "OOO:output_parts", &output.scope_type, &output.branch_type, &output.text_type))
         return NULL;
     output.owner = PyUnicode_InternFromString("owner");
     output.field_owner = PyUnicode_InternFromString("_owner");

@@ -57,9 +57,13 @@ static int read_mark(const Rules *rules, Py_ssize_t at, Mark *mark)
     mark->start = places[0];
     mark->end = places[1];
     mark->text = PyTuple_Size(tuple) > 2 ? PyTuple_GetItem(tuple, 2) : NULL;
-    if (mark->text != NULL && PyUnicode_Check(mark->text))
+    if (mark->text == NULL || !PyUnicode_Check(mark->text)) {
+        PyErr_SetString(PyExc_TypeError, "a match must be a tuple of a start, an end and a text");
+        return -1;
+    }
+    if (mark->start >= 0 && mark->start <= mark->end && mark->end <= rules->length)
         return 0;
-    PyErr_SetString(PyExc_TypeError, "a match must be a tuple of a start, an end and a text");
+    PyErr_SetString(PyExc_ValueError, "matches must be within the text");
     return -1;
 }
 
@@ -327,12 +331,15 @@ static int is_tuple_type(PyObject *type)
 
 PyObject *native_find_turns(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *places, *headers, *marks, *end_token, *opening, *closing, *turn_type, *region_type;
+    PyObject *places, *headers, *marks, *settings, *types, *markers, *end_token, *opening, *closing, *turn_type, *region_type;
     Rules rules = {0};
-    if (!PyArg_ParseTuple(args, "UO!O!O!O!(O!O!O(OO))(OO):find_turns", &rules.text, &PyTuple_Type, &rules.spans,
-                          &PyList_Type, &places, &PyList_Type, &headers, &PyList_Type, &marks, &PyFrozenSet_Type,
-                          &rules.special, &PyFrozenSet_Type, &rules.stop_tokens, &end_token, &opening, &closing,
-                          &turn_type, &region_type))
+    /* A format in parentheses would take other sequences too, and release their items. */
+    if (!PyArg_ParseTuple(args, "UO!O!O!O!O!O!:find_turns", &rules.text, &PyTuple_Type, &rules.spans, &PyList_Type, &places,
+                          &PyList_Type, &headers, &PyList_Type, &marks, &PyTuple_Type, &settings, &PyTuple_Type, &types) ||
+        !PyArg_ParseTuple(settings, "O!O!OO!:find_turns", &PyFrozenSet_Type, &rules.special, &PyFrozenSet_Type,
+                          &rules.stop_tokens, &end_token, &PyTuple_Type, &markers) ||
+        !PyArg_ParseTuple(markers, "OO:find_turns", &opening, &closing) ||
+        !PyArg_ParseTuple(types, "OO:find_turns", &turn_type, &region_type))
         return NULL;
     if (!is_tuple_type(turn_type) || !is_tuple_type(region_type) || read_text(end_token, &rules.end_token) < 0 ||
         read_text(opening, &rules.opening) < 0 || read_text(closing, &rules.closing) < 0 ||

@@ -32,8 +32,9 @@ static int add_runs(PyObject *fields, PyObject *runs)
 
 PyObject *native_written_fields(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *pieces, *field_type, *mixed_type, *safe_type;
-    if (!PyArg_ParseTuple(args, "O!(OOO):written_fields", &PyList_Type, &pieces, &field_type, &mixed_type, &safe_type))
+    PyObject *pieces, *types, *field_type, *mixed_type, *safe_type;
+    if (!PyArg_ParseTuple(args, "O!O!:written_fields", &PyList_Type, &pieces, &PyTuple_Type, &types) ||
+        !PyArg_ParseTuple(types, "OOO:written_fields", &field_type, &mixed_type, &safe_type))
         return NULL;
     PyObject *owner_name = PyUnicode_InternFromString("_owner"), *runs_name = PyUnicode_InternFromString("_runs");
     PyObject *fields = PySet_New(NULL);

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from renderers import Bridge, BridgeReason, BridgeRefusal, create_renderer, load_tokenizer
-from renderers.bridging.call_ids import with_call_ids, with_call_names, with_some_ids
+from renderers.bridging.call_ids import find_other_id, with_call_ids, with_call_names, with_some_ids
 from renderers.core.completions import CalledTool
+from renderers.core.spans import Span, Trace
 from tests.support.models import HUB_AT_HAND, unpack_hub
 
 needs_hub = pytest.mark.skipif(not HUB_AT_HAND, reason="no real models")
@@ -211,6 +212,14 @@ def test_a_bridge_refuses_a_call_with_another_id_than_that_of_the_template(
         assert isinstance(bridge, BridgeRefusal)
         assert bridge.reason is BridgeReason.SUFFIX_VARIES
         assert f"it writes the id {made_up!r} for the call {written!r}" in bridge.detail
+
+
+def test_the_name_of_a_call_in_quotes_is_not_an_id() -> None:
+    name = "tool_calls", 0, "function", "name"
+    text = '{"name": "get", "id": "c1"}\n{"name": "get", "result": 1}'
+    first, second = (text.index("get", start) for start in (0, 20))
+    spans = [Span(0, first, 1, ()), Span(first, first + 3, 1, name), Span(second, second + 3, 1, name)]
+    assert find_other_id(Trace(text, tuple(spans)), turn=1, end=28, calls=[CalledTool("c1", "get")]) is None
 
 
 @needs_hub

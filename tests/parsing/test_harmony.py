@@ -345,3 +345,12 @@ def test_a_marker_within_an_open_quote_ends_a_call_with_code(gpt_oss: ChatRender
     parsed = gpt_oss.parse_response(ids)
     assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("python", 'print("a')]
     assert parsed.content == '"b", c'
+
+
+@pytest.mark.parametrize("code", ["x = 1 +", "d = {1: f(}"])
+@pytest.mark.parametrize("end", ["", "<|start|>assistant<|channel|>final<|message|>Hi"])
+def test_code_that_is_cut_off_is_a_broken_call(gpt_oss: ChatRenderer, code: str, end: str) -> None:
+    text = f"<|channel|>commentary to=python code<|message|>{code}{end}"
+    ids = gpt_oss.tokenizer.encode(text, add_special_tokens=False)
+    status = "malformed_structure" if end else "unclosed_block"
+    assert [(call.name, call.status) for call in gpt_oss.parse_response(ids).tool_calls] == [("python", status)]

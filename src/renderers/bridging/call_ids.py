@@ -11,6 +11,8 @@ from renderers.core.lazy import lazy_pattern
 from renderers.core.spans import Trace
 
 _WORD_BEFORE, _WORD_AFTER = lazy_pattern(r"[^\s<>]*\Z"), lazy_pattern(r"[^\s<>]*")
+_PUNCTUATION = "\"'`,:;()[]{}"
+"""The characters beside a name that belong to the syntax around it."""
 
 
 def with_call_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> list[JsonObject]:
@@ -73,7 +75,7 @@ def find_other_id(trace: Trace, *, turn: int, end: int, calls: Sequence[CalledTo
     """
     if not any(call.id for call in calls):
         return None
-    text = trace.text
+    text, first = trace.text, min([span.start for span in trace.spans if span.message == turn], default=0)
     for start, stop, message, path in trace.spans:
         if start < end or message != turn or len(path) != 4 or path[0] != "tool_calls" or path[3] != "name":
             continue
@@ -81,8 +83,9 @@ def find_other_id(trace: Trace, *, turn: int, end: int, calls: Sequence[CalledTo
         call = calls[number] if isinstance(number, int) and number < len(calls) else CalledTool(None, None)
         before, after = _WORD_BEFORE.search(text, end, start), _WORD_AFTER.match(text, stop)
         word = (before[0] if before else "") + text[start:stop] + (after[0] if after else "")
-        if call.id and word not in (call.name, call.id) and text.rfind(word, 0, end) >= 0:
-            return call.id, word
+        written = word.strip(_PUNCTUATION)
+        if call.id and written not in (call.name, call.id) and text.find(written, first, end) >= 0:
+            return call.id, written
     return None
 
 

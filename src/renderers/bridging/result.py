@@ -17,7 +17,10 @@ class Bridge:
     tokens: RenderedTokens
     """All tokens, up to the start of the next assistant turn."""
     matches_rerender: bool
-    """True if rendering the whole conversation, with the turn as it is parsed, is proven to give these ids."""
+    """True if rendering the whole conversation, with the turn as it is parsed, is proven to give these ids.
+
+    The proof assumes that the prompt is a render of its messages.
+    """
     evidence: tuple[BridgeEvidence, ...]
 
     @classmethod

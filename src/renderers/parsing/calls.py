@@ -230,13 +230,15 @@ class CallReader:
         if broken is not None and call.status is _OK:
             # In place of elements a model can write an object.
             is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
-            if is_json and _ends_object(payload.byte_text):
+            # The arguments of a call with code are a text.
+            if is_json and isinstance(call.arguments, dict) and _ends_object(payload.byte_text):
                 complete = True
             elif broken is _UNCLOSED and tool_format.last:
                 complete = payload.byte_text.rstrip(SPACES).endswith(tuple(map(marker_text.mark, tool_format.last)))
             else:
-                complete = bool(call.arguments) and (broken is not _UNCLOSED or stopped)
-            if complete and (is_json or not tool_format.json_arguments):
+                has_arguments = not tool_format.json_arguments and bool(call.arguments)
+                complete = has_arguments and (broken is not _UNCLOSED or stopped)
+            if complete:
                 # Nothing can be missing but the closing marker.
                 broken = None
                 if self._needs_closing:

@@ -43,9 +43,9 @@ class _Markers:
         self.text_end = MarkerSet.of(*self.body_end.markers, *self.in_text)
         """The markers to search for in a message that is not a call."""
         start, channel, constrain = map(re.escape, (self.start, channel, constrain))
-        to_channel = rf"{channel}\s*(?:{'|'.join(CHANNELS)})\b(?:\s*to=[\w.-]+)?"
+        to_channel = rf"{channel}\s*+(?:{'|'.join(CHANNELS)})\b(?:\s*to=[\w.-]+)?"
         self.open_header = re.compile(
-            rf"(?:{start})?\s*(?:assistant)?\s*(?:(?:to=[\w.-]+\s*)?{to_channel}|to={FUNCTIONS}[\w.-]++(?!\s*{channel}))"
+            rf"(?:{start})?\s*+(?:assistant)?\s*+(?:(?:to=[\w.-]++\s*+)?{to_channel}|to={FUNCTIONS}[\w.-]++(?!\s*{channel}))"
             rf"(?:\s*{constrain}\s*\w+|\s+(?:json|code)\b)?\s*",
             re.ASCII,
         )

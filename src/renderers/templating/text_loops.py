@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jinja2 import nodes
 
@@ -65,14 +65,22 @@ def _is_no_text(items: nodes.Node, conditions: Conditions, bound: Bindings) -> b
     if any(_excludes_text(test, items, holds=holds) for test, holds in conditions):
         return True
     if isinstance(items, nodes.Filter):
-        # Only objects have items, and characters have no attributes.
-        if items.name in ("dictsort", "items") or (items.name == "selectattr" and len(items.args) > 1):
+        # Only objects have items.
+        if items.name in ("dictsort", "items") or (items.name == "selectattr" and _selects_no_characters(items.args)):
             return True
         return items.name in _ORDERING and items.node is not None and _is_no_text(items.node, conditions, {})
     if isinstance(items, nodes.Call):
         return isinstance(items.node, nodes.Getattr) and items.node.attr in ("items", "values", "keys")
     values = bound.get(items.name, ()) if isinstance(items, nodes.Name) else ()
     return bool(values) and all(_is_no_text(value, conditions, {}) for value in values)
+
+
+def _selects_no_characters(arguments: Sequence[nodes.Node]) -> bool:
+    """Return True if `selectattr` with some arguments selects no characters, because these lack the attribute."""
+    names = [part.value if isinstance(part, nodes.Const) else None for part in arguments[:3]]
+    if len(names) < 2 or not isinstance(names[0], str) or names[0] in METHOD_NAMES[str]:
+        return False
+    return names[1] == "defined" or (names[1] in ("equalto", "eq", "==") and isinstance(names[-1], str))
 
 
 def _excludes_text(test: nodes.Node, items: nodes.Node, *, holds: bool) -> bool:
