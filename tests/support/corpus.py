@@ -81,7 +81,8 @@ def _random_part(chance: random.Random, parts: list[str]) -> str:
 
 
 def code_points(template: str, *, per_text: int = 512) -> Iterator[str]:
-    """Yield texts that contain every code point, each formatted with the template."""
-    scalars = [point for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    """Yield texts that contain every assigned code point, and some of the others, each formatted with the template."""
+    planes = range(0x40000), range(0xE0000, 0xE1000), range(0x40000, 0x110000, 16)
+    scalars = [point for points in planes for point in points if not 0xD800 <= point < 0xE000]
     for start in range(0, len(scalars), per_text):
         yield "\n".join(template.format(chr(point)) for point in scalars[start : start + per_text])
