@@ -44,8 +44,6 @@ int read_numbers(PyObject *tuple, Py_ssize_t *numbers, Py_ssize_t count, const c
 }
 
 /* The fields of `MessageSpans`, and whether later spans of the message still count. */
-enum { OWN_START, OWN_END, NEXT_SPAN, PREVIOUS_BODY, FIRST_BODY, LAST_BODY, ROLE_END, CONTENT_START, FACTS };
-
 typedef struct {
     Py_ssize_t facts[FACTS];
     int is_known, is_open;

@@ -11,6 +11,9 @@ typedef struct {
     PyObject *source; /* borrowed, the tuple that it was read from */
 } Span;
 
+/* The fields of `MessageSpans`. */
+enum { OWN_START, OWN_END, NEXT_SPAN, PREVIOUS_BODY, FIRST_BODY, LAST_BODY, ROLE_END, CONTENT_START, FACTS };
+
 /* Read a span of a tuple of spans. Return -1 with an error if it is not one. */
 int read_span(PyObject *spans, Py_ssize_t at, Span *span);
 

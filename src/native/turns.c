@@ -5,9 +5,6 @@
 
 #include "span.h"
 
-/* The places of a message, as in `MessageSpans`. */
-enum { OWN_START, OWN_END, NEXT_SPAN, PREVIOUS_BODY, FIRST_BODY, LAST_BODY, ROLE_END, CONTENT_START, FACTS };
-
 /* The text of all turns, and the rules for them. References are borrowed. */
 typedef struct {
     PyObject *text, *spans;

@@ -12,7 +12,7 @@ from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.join import join_tokens, keeps_last_token
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
-from renderers.bridging.outcomes import Choice, Outcome, Proof, choose_outcome, likely_outcomes
+from renderers.bridging.outcomes import Choice, Outcome, Proof, choose_outcome, histories_of, likely_outcomes
 from renderers.bridging.prior import Prior, has_known_ids
 from renderers.bridging.proofs import Sample, classify_sample, closing_text, describe_error, find_fault, prove
 from renderers.bridging.refusal import BridgeEvidence, BridgeReason, BridgeRefusal, describe_new, refuse, refuse_message
@@ -208,7 +208,7 @@ class Extension:
             after_assistant=self._after_assistant,
             ends_with=self._ends_with,
         )
-        histories = tuple({id(outcome.history): outcome.history for outcome in outcomes}.values())
+        histories = histories_of(outcomes)
         completion = self.context.tokenizer.decode(prior.completion)
         written = find_written_turn(self.context, histories, turn, Rollout(prior.prompt, completion), self.new)
         if written is None:

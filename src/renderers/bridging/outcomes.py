@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -50,6 +50,11 @@ class Outcome(NamedTuple):
         return f"the template ends that turn with {self.stop!r} in place of {self.last_stop!r}"
 
 
+def histories_of(outcomes: Iterable[Outcome]) -> tuple[SampleHistory, ...]:
+    """Return the histories of outcomes, each once."""
+    return tuple({id(outcome.history): outcome.history for outcome in outcomes}.values())
+
+
 class Choice(NamedTuple):
     """The outcome to extend a rollout with."""
 
@@ -61,7 +66,7 @@ class Choice(NamedTuple):
     @property
     def histories(self) -> tuple[SampleHistory, ...]:
         """The histories of the evidence, each once."""
-        return tuple({id(outcome.history): outcome.history for outcome in self.likely}.values())
+        return histories_of(self.likely)
 
 
 @dataclass(frozen=True)
