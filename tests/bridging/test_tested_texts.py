@@ -59,14 +59,30 @@ def template_of(setup: str, test: str) -> str:
     ],
 )
 def test_a_test_of_a_text_after_some_histories_only(setup: str, test: str, text: str) -> None:
-    source = template_of(setup, test)
+    check_bridges(template_of(setup, test), TURN, {"role": "user", "content": text})
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ("loop.index0 and loop.previtem.content.endswith('\\n')", "Answer\n"),
+        ("loop.index0 and loop.previtem.content.startswith(' ')", " Answer"),
+        ("loop.index0 and loop.previtem.content.startswith(('-', '\\t'))", "\tAnswer"),
+    ],
+)
+def test_a_test_of_whitespace_at_the_ends_of_the_turn(test: str, text: str) -> None:
+    check_bridges(template_of("", test), {"role": "assistant", "content": text}, {"role": "user", "content": "Look"})
+
+
+def check_bridges(source: str, turn: dict[str, Any], following: dict[str, Any]) -> None:
+    """Bridge a turn after two histories, and compare the ids with those of a render. The template marks one of them."""
     renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=source)
-    new: list[dict[str, Any]] = [{"role": "user", "content": text}, {"role": "user", "content": "Go"}]
+    new = [following, {"role": "user", "content": "Go"}]
     marked = False
     for history in ([ASK], [SYSTEM, ASK]):
         prompt = renderer.render_ids(history, add_generation_prompt=True)
-        completion = renderer.render_ids([*history, TURN])[len(prompt) :]
-        expected = renderer.render_ids([*history, TURN, *new], add_generation_prompt=True)
+        completion = renderer.render_ids([*history, turn])[len(prompt) :]
+        expected = renderer.render_ids([*history, turn, *new], add_generation_prompt=True)
         marked |= renderer.tokenizer.added_tokens["<|call|>"] in expected
         bridged = renderer.bridge(prompt, completion, new)
         assert not isinstance(bridged, Bridge) or bridged.tokens.token_ids == expected

@@ -80,10 +80,12 @@ def classify_call(call: CalledTool, rules: FieldRules, words: ProbeWords) -> Cal
 
 
 def classify_content(content: str, rules: FieldRules) -> str:
-    """Return the sample of the content of a turn. Whitespace around it does not count."""
+    """Return the sample of the content of a turn. Whitespace around it counts only if the template tests it."""
     if rules.uses.is_exact("content") or content.strip() in rules.literals.whole:
         return content
     reduced = reduce_text(content, rules, PROBE_CONTENT)
+    if rules.uses.tests_space:
+        return reduced
     return PROBE_CONTENT if reduced.strip() == PROBE_CONTENT else reduced if reduced.strip() else ""
 
 

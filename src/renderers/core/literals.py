@@ -25,6 +25,8 @@ class TextUses(NamedTuple):
     """The literals that message texts are tested against; None for all literals of the format."""
     joins_texts: bool
     """True if a text that is tested may be joined from several texts."""
+    tests_space: bool
+    """True if a text may be tested for whitespace at its start or end."""
     counts: frozenset[int]
     """The numbers that the format compares a number of messages with."""
     compares_messages: bool
@@ -41,6 +43,7 @@ PLAIN_USES = TextUses(
     id_lengths=False,
     tested=None,
     joins_texts=True,
+    tests_space=False,
     counts=frozenset(),
     compares_messages=False,
 )

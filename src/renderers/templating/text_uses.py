@@ -58,6 +58,7 @@ _SHAPE_TESTS = frozenset(
     | {"float", "true", "false", "callable"}
 )
 _EQUALITY = frozenset({"eq", "equalto", "==", "ne", "!="})
+_END_TESTS = frozenset({"startswith", "endswith"})
 _CHANGING = frozenset({"upper", "lower", "capitalize", "title", "casefold", "swapcase", "escape", "e", "tojson"})
 """Filters and methods that change a text, and leave nothing only if it is empty."""
 _UNTESTED = frozenset({"join", "default", "d", "tojson", "indent", "map", "list", "string", "length", "count"})
@@ -91,6 +92,9 @@ def text_uses(source: str) -> TextUses:
             *(analysis.bound_texts(name.name) for node in testing for name in find_all(node, nodes.Name))
         ),
         joins_texts=any(map(analysis.tests_joined_text, testing)),
+        tests_space=any(
+            text.isspace() for node in testing if _tests_end(node) for text, _ in literals_of(node, variables)
+        ),
         counts=frozenset(count for count in analysis.counts() if 2 < count <= _LARGEST_COUNT),
         compares_messages=compares_messages(source),
     )
@@ -303,7 +307,7 @@ class _Analysis(MessageValues):
                 return is_kept and all(self._is_constant(argument, _is_strippable) for argument in first)
             case "split" | "rsplit" | "partition" | "rpartition":
                 return is_text and bool(first) and self._is_constant(first[0], is_literal)
-            case "startswith" | "endswith":
+            case _ if method in _END_TESTS:
                 # A position in a text is not kept.
                 return is_text and len(arguments) == 1 and self._is_constant(first[0], is_literal_or_space)
             case "removeprefix" | "removesuffix":
@@ -480,6 +484,10 @@ class _Analysis(MessageValues):
 
 def _is_namespace(call: nodes.Call) -> bool:
     return isinstance(call.node, nodes.Name) and call.node.name == "namespace"
+
+
+def _tests_end(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr in _END_TESTS
 
 
 def _is_length(name: str, form: Form) -> bool:
