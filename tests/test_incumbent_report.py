@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scripts.incumbent.classes import CLASSES, FailureClass
-from scripts.incumbent.report import count_uncounted, explain, table
+from scripts.incumbent.report import Report, count_uncounted, explain
 
 DATES = FailureClass(name="dates", reason="The date is an argument.", tests=(r"^tests/test_dates\.py::",))
 TEXTS = FailureClass(name="error texts", reason="Other words.", tests=(r"::test_raises",), message="Regex pattern")
@@ -34,9 +34,14 @@ def test_the_table_counts_tests_by_class_with_and_without_the_old_program() -> N
     explained = explain({"tests/test_dates.py::test_today": "assert 1 == 2"}, (DATES,))
 
     uncounted = count_uncounted([None, "skipped: no torch", "failed: KeyError", "failed: KeyError"])
-    page = table(
-        explained, explain({}, (DATES,)), release="0.1.12", passing=200, program="harmony-0.1", uncounted=uncounted
-    )
+    page = Report(
+        defaults=explained,
+        with_program=explain({}, (DATES,)),
+        release="0.1.12",
+        passing=200,
+        program="harmony-0.1",
+        uncounted=uncounted,
+    ).page()
 
     assert "3 do not pass on that release:\n\n- 1 are skipped" in page
     assert "- 2 fail for other reasons" in page

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from benchmarks.peers import SAME_VERSIONS, Peer, child_environment, find_python
 from scripts.incumbent.classes import is_gpt_oss
-from scripts.incumbent.report import MOST_FAILURES, count_uncounted, explain, table
+from scripts.incumbent.report import MOST_FAILURES, Report, count_uncounted, explain
 from scripts.source_tests import find_source_tests
 from tests.support.harmony_reference import harmony_vocabulary
 from tests.support.models import CACHE, hub_models, unpack_hub
@@ -93,14 +93,14 @@ def main() -> int:
         return bool(explained.unexplained or with_program.unexplained)
     for name in explained.unused:
         print(f"unused class: {name}")
-    page = table(
-        explained,
-        with_program,
+    page = Report(
+        defaults=explained,
+        with_program=with_program,
         release=RELEASE,
         passing=len(passing),
         program=OLD_PROGRAM,
         uncounted=count_uncounted(failure for outcomes in known.values() for failure in outcomes.values()),
-    )
+    ).page()
     print(page)
     if options.write:
         PAGE.write_text(page)

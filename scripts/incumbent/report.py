@@ -69,60 +69,59 @@ def count_uncounted(outcomes: Iterable[str | None]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def table(
-    defaults: Explained,
-    with_program: Explained,
-    *,
-    release: str,
-    passing: int,
-    program: str,
-    uncounted: Mapping[str, int],
-) -> str:
-    """Return the page with the counts: with the defaults, and with a program for gpt-oss.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The outcomes of all tests: with the defaults of this package, and with a program for gpt-oss."""
 
-    `uncounted` are the numbers of tests that do not pass on that release, by the reason.
-    """
-    return "\n".join(_lines(defaults, with_program, release, passing, program, uncounted)) + "\n"
+    defaults: Explained
+    with_program: Explained
+    release: str
+    passing: int
+    """The number of tests that pass on that release."""
+    program: str
+    uncounted: Mapping[str, int]
+    """The numbers of tests that do not pass on that release, by the reason."""
 
+    def page(self) -> str:
+        """Return the page with the counts."""
+        return "\n".join(self._lines()) + "\n"
 
-def _lines(
-    defaults: Explained,
-    with_program: Explained,
-    release: str,
-    passing: int,
-    program: str,
-    uncounted: Mapping[str, int],
-) -> Iterator[str]:
-    runs = defaults, with_program
-    yield f"# The tests of release {release} on this release"
-    yield ""
-    yield f"`make test-incumbent` runs the tests of the source package of `renderers` {release} on this package. A"
-    yield "plugin adds the private names that these tests use, and sets their clock to the default date of this"
-    yield "package. Only tests that pass on that release here are counted. Tests with a model as parameter run only if"
-    yield f"it is available. Of the others, {sum(uncounted.values()):,} do not pass on that release:"
-    yield ""
-    for reason, count in uncounted.items():
-        yield f"- {count:,} {reason}"
-    yield ""
-    yield "The tests run with the defaults of this package. Those of gpt-oss that fail run again with"
-    yield f'`program="{program}"`, which keeps'
-    yield "[the ids of release 0.1](../migrating.md#keep-the-ids-of-release-01-for-gpt-oss)."
-    yield "The plugin sets this program for all renderers of gpt-oss, and changes no other option."
-    yield f"With the defaults {defaults.failures:,} tests fail, and {with_program.failures:,} with this program."
-    yield ""
-    yield f'| tests | defaults | gpt-oss with `program="{program}"` |'
-    yield "|---|--:|--:|"
-    yield f"| pass on release {release} | {passing:,} | {passing:,} |"
-    yield "| pass on this package | " + " | ".join(_share(passing - run.failures, passing) for run in runs) + " |"
-    yield f"| fail on this package | {defaults.failures:,} | {with_program.failures:,} |"
-    yield ""
-    yield "The command fails if a failure is in no class of this table, if a class has no failures, or if more than"
-    yield f"{MOST_FAILURES} tests fail with this program."
-    yield ""
-    yield f"| class | defaults | `{program}` | reason |"
-    yield "|---|--:|--:|---|"
-    for entry, tests in sorted(defaults.by_class.items(), key=lambda item: (-len(item[1]), item[0].name)):
-        yield f"| {entry.name} | {len(tests)} | {len(with_program.by_class[entry])} | {entry.reason} |"
+    def _lines(self) -> Iterator[str]:
+        runs = self.defaults, self.with_program
+        yield f"# The tests of release {self.release} on this release"
+        yield ""
+        yield f"`make test-incumbent` runs the tests of the source package of `renderers` {self.release} on this package."
+        yield "A plugin adds the private names that these tests use, and sets their clock to the default date of this"
+        yield "package. Only tests that pass on that release here are counted. Tests with a model as parameter run only"
+        yield f"if it is available. Of the others, {sum(self.uncounted.values()):,} do not pass on that release:"
+        yield ""
+        for reason, count in self.uncounted.items():
+            yield f"- {count:,} {reason}"
+        yield ""
+        yield "The tests run with the defaults of this package. Those of gpt-oss that fail run again with"
+        yield f'`program="{self.program}"`, which keeps'
+        yield "[the ids of release 0.1](../migrating.md#keep-the-ids-of-release-01-for-gpt-oss)."
+        yield "The plugin sets this program for all renderers of gpt-oss, and changes no other option."
+        defaults, with_program = (run.failures for run in runs)
+        yield f"With the defaults {defaults:,} tests fail, and {with_program:,} with this program."
+        yield ""
+        yield f'| tests | defaults | gpt-oss with `program="{self.program}"` |'
+        yield "|---|--:|--:|"
+        yield f"| pass on release {self.release} | {self.passing:,} | {self.passing:,} |"
+        yield (
+            "| pass on this package | "
+            + " | ".join(_share(self.passing - run.failures, self.passing) for run in runs)
+            + " |"
+        )
+        yield f"| fail on this package | {defaults:,} | {with_program:,} |"
+        yield ""
+        yield "The command fails if a failure is in no class of this table, if a class has no failures, or if more than"
+        yield f"{MOST_FAILURES} tests fail with this program."
+        yield ""
+        yield f"| class | defaults | `{self.program}` | reason |"
+        yield "|---|--:|--:|---|"
+        for entry, tests in sorted(self.defaults.by_class.items(), key=lambda item: (-len(item[1]), item[0].name)):
+            yield f"| {entry.name} | {len(tests)} | {len(self.with_program.by_class[entry])} | {entry.reason} |"
 
 
 def _share(count: int, total: int) -> str:
