@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from renderers import EXAMPLE_MODEL, BridgeReason, ChatRenderer, create_renderer, create_renderer_pool
-from renderers.bridging.refusal import refuse
+from renderers.bridging.refusal import BridgeRefusal, refuse
 from renderers.rollout.position import RolloutOptions
 from renderers.rollout.prompts import bridge_ids, copy_messages, render_prompt_ids
 from tests.support.conversations import TOOLS, user
@@ -51,6 +51,20 @@ def test_a_refusal_does_not_advise_what_the_rollout_does(renderer: ChatRenderer)
         assert refusal.reason is reason
         assert refusal.detail.startswith("a fault. ")
         assert "ender the whole conversation" not in refusal.detail
+
+
+def test_only_the_remedy_of_a_refusal_changes() -> None:
+    quoted = "the template rejects 'or render the whole conversation'"
+    refusing = SimpleNamespace(bridge=lambda *_, **__: refuse(BridgeReason.SUFFIX_VARIES, quoted))
+    refusal = bridge_ids(refusing, [1], [2], [user("And?")], OPTIONS).refusal
+    assert refusal is not None
+    assert refusal.detail == f"{quoted}. The conversation is rendered again."
+
+
+def test_the_detail_of_a_custom_renderer_is_kept() -> None:
+    own = BridgeRefusal(BridgeReason.SUFFIX_VARIES, "Render the whole conversation, please")
+    refusing = SimpleNamespace(bridge=lambda *_, **__: own)
+    assert bridge_ids(refusing, [1], [2], [user("And?")], OPTIONS).refusal == own
 
 
 def test_a_pool_of_renderers_bridges(renderer: ChatRenderer) -> None:

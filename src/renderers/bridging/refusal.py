@@ -39,22 +39,37 @@ class BridgeReason(enum.StrEnum):
     """The text that the template adds depends on a history that is not known."""
 
 
-_RENDER = "render the whole conversation"
 _KEEP = 'Create the renderer with thinking_retention="all" to keep all tokens, not only reasoning'
-REMEDIES: Mapping[BridgeReason, str] = MappingProxyType(
-    {
-        BridgeReason.NO_PRIOR: "Render the first turn.",
-        BridgeReason.NOTHING_NEW: "Pass the messages that follow the completion.",
-        BridgeReason.ASSISTANT_MESSAGE: f"Remove it, or {_RENDER}.",
-        BridgeReason.UNSUPPORTED_ROLE: f"Change the role, or {_RENDER}.",
-        BridgeReason.MESSAGE_REFUSED: "Fix the messages.",
-        BridgeReason.REASONING_OPEN: f"Drop the rollout, or {_RENDER}.",
-        BridgeReason.NO_STOP_TOKEN: f"{_RENDER.capitalize()}.",
-        BridgeReason.HISTORY_REWRITTEN: f"{_KEEP}, or {_RENDER}.",
-        BridgeReason.SUFFIX_VARIES: f"{_RENDER.capitalize()}.",
-    }
+
+
+def _remedies(render: str, *, otherwise: str) -> Mapping[BridgeReason, str]:
+    """Return what a caller can do about a refusal, by its reason.
+
+    Args:
+        render: The sentence about the whole conversation.
+        otherwise: The same as the second of two remedies.
+    """
+    return MappingProxyType(
+        {
+            BridgeReason.NO_PRIOR: "Render the first turn.",
+            BridgeReason.NOTHING_NEW: "Pass the messages that follow the completion.",
+            BridgeReason.ASSISTANT_MESSAGE: f"Remove it, or {otherwise}.",
+            BridgeReason.UNSUPPORTED_ROLE: f"Change the role, or {otherwise}.",
+            BridgeReason.MESSAGE_REFUSED: "Fix the messages.",
+            BridgeReason.REASONING_OPEN: f"Drop the rollout, or {otherwise}.",
+            BridgeReason.NO_STOP_TOKEN: render,
+            BridgeReason.HISTORY_REWRITTEN: f"{_KEEP}, or {otherwise}.",
+            BridgeReason.SUFFIX_VARIES: render,
+        }
+    )
+
+
+REMEDIES = _remedies("Render the whole conversation.", otherwise="render the whole conversation")
+"""What a caller can do about a refusal. The detail of a refusal ends with it."""
+REMEDIES_AFTER_RENDER = _remedies(
+    "The conversation is rendered again.", otherwise="go on with the rendered conversation"
 )
-"""What a caller can do about a refusal, by its reason."""
+"""What a caller can do about a refusal after the whole conversation was rendered, as a rollout does."""
 
 
 @dataclass(frozen=True, slots=True)

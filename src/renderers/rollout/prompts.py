@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from renderers.bridging.refusal import BridgeRefusal
+from renderers.bridging.refusal import REMEDIES, REMEDIES_AFTER_RENDER, BridgeRefusal
 from renderers.bridging.result import Bridge
 from renderers.core.inputs import MessageLike
 from renderers.core.jsontypes import JsonObject
@@ -56,7 +57,7 @@ def bridge_ids(
     bridge: Any = getattr(renderer, "bridge", None) or renderer.bridge_to_next_turn
     bridged = bridge(prompt_ids, completion_ids, new, tools=options.tools, **options.chat_template_kwargs)
     if bridged is None or isinstance(bridged, BridgeRefusal):
-        return BridgedIds(None, bridged and _as_followed(bridged))
+        return BridgedIds(None, bridged and _after_render(bridged))
     if isinstance(bridged, Bridge):
         return BridgedIds(bridged.tokens.token_ids)
     ids = list(bridged.token_ids)
@@ -69,12 +70,13 @@ def bridge_ids(
     return BridgedIds(ids)
 
 
-def _as_followed(refusal: BridgeRefusal) -> BridgeRefusal:
-    """Return a refusal of a rollout, which follows the advice to render the whole conversation."""
-    detail = refusal.detail.replace("or render the whole conversation", "or go on with the rendered conversation")
-    return BridgeRefusal(
-        refusal.reason, detail.replace("Render the whole conversation.", "The conversation is rendered again.")
-    )
+def _after_render(refusal: BridgeRefusal) -> BridgeRefusal:
+    """Return a refusal without the advice to render the whole conversation, because a rollout does so."""
+    remedy = REMEDIES[refusal.reason]
+    if not refusal.detail.endswith(remedy):
+        # The refusal of a custom renderer.
+        return refusal
+    return replace(refusal, detail=refusal.detail.removesuffix(remedy) + REMEDIES_AFTER_RENDER[refusal.reason])
 
 
 def render_prompt_ids(renderer: Renderer, messages: Sequence[JsonObject], options: RolloutOptions) -> list[int]:
