@@ -15,6 +15,7 @@ import pytest
 
 from renderers.client import Completion, InferenceClient, generate, stream
 from renderers.client import faults as faults_module
+from renderers.client import server_models as server_models_module
 from renderers.client import transport as transport_module
 from renderers.errors import (
     EngineConnectionError,
@@ -146,11 +147,54 @@ def test_without_a_list_of_models_the_engine_is_vllm(models: Reply, caplog: pyte
         assert run(server, use, retries=0) == [7, 8]
     assert [request.path for request in server.requests] == ["/v1/models", *["/inference/v1/generate"] * 2]
     (record,) = caplog.records
-    assert f"{server.base_url}: the engine is unknown, so vLLM is assumed. Pass engine=." in record.getMessage()
+    assert f"{server.base_url}: the engine is unknown, so vLLM is tried first. Pass engine=." in record.getMessage()
+
+
+@pytest.mark.parametrize("use_stream", [False, True])
+def test_without_a_list_of_models_sglang_is_found_by_its_endpoint(
+    use_stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "MODELS_TIMEOUT", 0.05)
+
+    async def use(client: InferenceClient) -> str:
+        for _ in range(2):
+            completion = (await collect(client))[-1] if use_stream else await client.sample([1, 2, 3])
+            assert completion.token_ids == [7, 8]
+        return (await client.engine()).name
+
+    script = [Reply([7, 8])] * 2
+    with serve(ScriptedServer(script, formats=["sglang"], owned_by="sglang", models=Reply(delay=60))) as server:
+        assert run(server, use, retries=0) == "sglang"
+    paths = [request.path for request in server.requests]
+    assert paths == ["/v1/models", "/inference/v1/generate", "/generate", "/generate"]
+
+
+def test_without_an_endpoint_the_error_is_that_of_vllm() -> None:
+    server = ScriptedServer([], formats=["completions"], models=Reply(status=404))
+    with serve(server), pytest.raises(EngineStatusError, match="HTTP status 404: Not Found") as caught:
+        sample(server)
+    assert caught.value.url == f"{server.base_url}/inference/v1/generate"
+    assert [request.path for request in server.requests][1:] == ["/inference/v1/generate", "/generate"]
+
+
+def test_an_unknown_model_of_vllm_is_not_looked_for_in_sglang() -> None:
+    message = "The model `other` does not exist."
+    with serve(ScriptedServer([Reply(status=404, message=message)])) as server:
+        with pytest.raises(EngineStatusError, match=message):
+            sample(server, model="other")
+        with pytest.raises(EngineStatusError, match="no more replies"):
+            sample(server, model="other")
+    assert [request.path for request in server.requests].count("/generate") == 0
+
+
+def test_a_failed_list_of_models_is_requested_once_for_the_engine_and_the_context_length() -> None:
+    with serve(ScriptedServer([Reply(encode("Hello!<|end|>"))], models=Reply(status=500))) as server:
+        run(server, lambda client: generate(client=client, renderer=RENDERER, messages=HI), retries=0)
+    assert [request.path for request in server.requests] == ["/v1/models", "/inference/v1/generate"]
 
 
 def test_the_engine_is_detected_later_if_the_list_of_models_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_module, "RECENT", -1.0)
+    monkeypatch.setattr(server_models_module, "RECENT", -1.0)
     server = ScriptedServer([], owned_by="sglang", models=Reply(status=404))
 
     async def use(client: InferenceClient) -> list[str]:
@@ -453,7 +497,7 @@ def test_a_response_that_is_not_a_stream_of_events_is_quoted(body: bytes) -> Non
         run(server, collect, engine="vllm")
 
 
-@pytest.mark.parametrize("body", [b"", b"\n", b'data: {"choices"', b": ping\n\n"])
+@pytest.mark.parametrize("body", [b"", b"\n", b"d", b"\neven", b'data: {"choices"', b": ping\n\n"])
 def test_a_stream_that_is_cut_off_before_its_first_event_is_an_error(body: bytes) -> None:
     with serve(ScriptedServer([Reply(raw=body)])) as server, pytest.raises(EngineStreamError, match="after 0 tokens"):
         run(server, collect, engine="vllm")

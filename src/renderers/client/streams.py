@@ -64,12 +64,13 @@ async def read_completion(
 
 
 def _check_event_stream(head: bytes) -> None:
-    """Check the start of a response without an event. It may be cut off, but must not be another document.
+    """Check the start of a response without an event. It may be cut off anywhere, but must not be another document.
 
     Raises:
         MalformedGenerateResponseError: It is, such as the page of a proxy.
     """
-    if head.strip() and not head.lstrip().startswith(_FIELDS):
+    start = head.lstrip()
+    if not start.startswith(_FIELDS) and not any(field.startswith(start) for field in _FIELDS):
         text = quote_short(head.decode("utf-8", "replace"))
         raise MalformedGenerateResponseError(f"the response must be a stream of events, not {text}")
 

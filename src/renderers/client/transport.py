@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from renderers.client.completion import Completion
 from renderers.client.completion_checks import read_checked_response, without_views
-from renderers.client.context_length import MODELS_TIMEOUT, RECENT, look_up_context_length
+from renderers.client.context_length import MODELS_TIMEOUT, look_up_context_length
 from renderers.client.engines.base import InferenceEngine, SampleRequest
 from renderers.client.engines.select import ENGINES, engine_of_server, find_engine
 from renderers.client.faults import naming_address, retry_delay, to_error
 from renderers.client.response import read_json
 from renderers.client.sampling import build_sample_request, read_headers
-from renderers.client.shared_tasks import share_task
+from renderers.client.server_models import ServerModels
 from renderers.client.streams import read_completion
 from renderers.client.task_streams import TaskStream
 from renderers.core.arguments import check_int, check_optional_str
@@ -33,6 +33,7 @@ from renderers.errors import (
     EngineConnectionError,
     EngineDisconnectedError,
     EngineError,
+    EngineStatusError,
     EngineTimeoutError,
     MalformedGenerateResponseError,
 )
@@ -45,6 +46,8 @@ __all__ = ["InferenceClient"]
 _LOG = logging.getLogger("renderers.client")
 _CONNECT_TIMEOUT = 10.0
 _MODELS = "/v1/models"
+_TRIED = ENGINES["vllm"], ENGINES["sglang"]
+"""The engines of a server that does not list its models, in the order in which their endpoints are tried."""
 
 
 class InferenceClient:
@@ -94,11 +97,9 @@ class InferenceClient:
         self._engine = None if engine == "auto" else find_engine(engine)
         self._model = model
         self._retries = check_int("retries", retries, least=0)
-        self._start = self._models_time = time.monotonic()
-        self._failure_time = -math.inf
-        """The time at which the engine could not be detected last."""
-        self._models: JsonObject | None = None
-        self._lookups: dict[str, asyncio.Task[JsonObject]] = {}
+        self._start = time.monotonic()
+        self._models = ServerModels()
+        self._has_warned = False
         self._loop: asyncio.AbstractEventLoop | None = None
         credentials = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._httpx, transport = _import_httpx(encrypted=base_url.startswith("https:"), max_connections=max_connections)
@@ -188,90 +189,101 @@ class InferenceClient:
         self._check_usable()
         # The server may have been started again since an earlier client looked it up.
         max_age = min(max_age, time.monotonic() - self._start)
-        get_models = partial(self._get_models, max_age=max_age)
+        get_models = partial(self._models.get, self._request_models, max_age=max_age)
         return await look_up_context_length(self._root, model or self._model, get_models, max_age=max_age)
 
     async def engine(self) -> InferenceEngine:
         """Return the engine, which is detected from the server at the first call with `engine="auto"`.
 
-        If the server does not list its models, a warning is logged, and the engine is vLLM until it does.
+        If the server does not list its models, a warning is logged, and the engine is vLLM until the list or a
+        completion shows that it is another one.
 
         Raises:
             EngineConnectionError: There is no connection to the server.
             EngineError: The models do not name a known engine.
         """
+        return (await self._possible_engines())[0]
+
+    async def _possible_engines(self) -> Sequence[InferenceEngine]:
+        """Return the engine; several, in the order in which they are tried, if the server does not list its models.
+
+        Raises:
+            EngineError: As `engine`.
+        """
         if self._engine is None:
-            if time.monotonic() - self._failure_time < RECENT:
-                return ENGINES["vllm"]
+            self._check_usable()
             try:
-                models = await self._get_models()
+                models = await self._models.get(self._request_models)
             except EngineConnectionError:
                 raise
             except EngineError as error:
-                if self._failure_time == -math.inf:
-                    _LOG.warning("%s: the engine is unknown, so vLLM is assumed. Pass engine=. %s", self._root, error)
-                self._failure_time = time.monotonic()
-                return ENGINES["vllm"]
+                if not self._has_warned:
+                    _LOG.warning(
+                        "%s: the engine is unknown, so vLLM is tried first. Pass engine=. %s", self._root, error
+                    )
+                self._has_warned = True
+                return _TRIED
             self._engine = engine_of_server(models)
             if self._engine is None:
                 url = self._root + _MODELS
                 raise EngineError("the models have an unknown owner. Pass engine= to the client.", url=url)
-        return self._engine
+        return (self._engine,)
 
     async def sample_request(self, request: SampleRequest, headers: Mapping[str, str] | None) -> Completion:
         """Return the completion of a request. Large fields may be memoryviews of the response."""
         request = self._with_model(request)
-        engine = await self.engine()
-        path, body = engine.build_request(request)
-        raw = await self._send("POST", path, body, headers, prompt_length=len(request.prompt_ids))
-        with self._errors_of_this_package(path):
-            return read_checked_response(engine, raw, request)
+        async with self._post(request, headers) as (engine, path, response):
+            with self._errors_of_this_package(path):
+                completion = read_checked_response(engine, await response.aread(), request)
+        self._engine = engine
+        return completion
 
     async def stream_request(
         self, request: SampleRequest, headers: Mapping[str, str] | None
     ) -> AsyncGenerator[list[int] | Completion, None]:
         """Yield the ids of a request as they arrive, and at the end the completion."""
         request = self._with_model(request)
-        engine = await self.engine()
-        path, body = engine.build_request(request)
-        length = len(request.prompt_ids)
-        async with self._respond("POST", path, body, headers, prompt_length=length) as response:
+        async with self._post(request, headers) as (engine, path, response):
             with self._errors_of_this_package(path):
                 async with contextlib.aclosing(read_completion(response.aiter_bytes(), engine, request)) as items:
                     async for item in items:
                         yield item
+        self._engine = engine
+
+    @contextlib.asynccontextmanager
+    async def _post(
+        self, request: SampleRequest, headers: Mapping[str, str] | None
+    ) -> AsyncIterator[tuple[InferenceEngine, str, httpx.Response]]:
+        """Send a request for a completion. Yields the engine, its path and the response, whose body is not read yet."""
+        engines = await self._possible_engines()
+        if request.features is not None or request.content_parts:
+            # Only vLLM accepts media.
+            engines = engines[:1]
+        missing: EngineStatusError | None = None
+        for engine in engines:
+            path, body = engine.build_request(request)
+            sent = self._respond("POST", path, body, headers, prompt_length=len(request.prompt_ids))
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    response = await stack.enter_async_context(sent)
+                except EngineStatusError as error:
+                    if error.status != 404:
+                        raise
+                    # The server has no such endpoint, so nothing was sampled.
+                    missing = missing or error
+                    continue
+                yield engine, path, response
+                return
+        assert missing is not None
+        raise missing
 
     def _with_model(self, request: SampleRequest) -> SampleRequest:
         return replace(request, model=self._model) if request.model is None else request
 
-    async def _get_models(self, *, max_age: float = math.inf) -> JsonObject:
-        """Return the response of `/v1/models`, which is requested again after `max_age` seconds.
-
-        Callers at the same time share a failure.
-        """
-        self._check_usable()
-        if self._models is None or time.monotonic() - self._models_time > max_age:
-            self._models = await share_task(self._lookups, _MODELS, self._request_models)
-            self._models_time = time.monotonic()
-        return self._models
-
     async def _request_models(self) -> JsonObject:
-        raw = await self._send("GET", _MODELS, None, None)
-        with self._errors_of_this_package(_MODELS):
-            return read_json(raw)
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        headers: Mapping[str, str] | None,
-        *,
-        prompt_length: int | None = None,
-    ) -> bytes:
-        async with self._respond(method, path, body, headers, prompt_length=prompt_length) as response:
-            with self._errors_of_this_package(path):
-                return await response.aread()
+        async with self._respond("GET", _MODELS, None, None) as response:
+            with self._errors_of_this_package(_MODELS):
+                return read_json(await response.aread())
 
     @contextlib.asynccontextmanager
     async def _respond(
