@@ -88,9 +88,10 @@ class Report:
 
     def _lines(self) -> Iterator[str]:
         runs = self.defaults, self.with_program
-        yield f"# The tests of release {self.release} on this release"
+        release = self.release
+        yield f"# The tests of release {release} on this release"
         yield ""
-        yield f"`make test-incumbent` runs the tests of the source package of `renderers` {self.release} on this package."
+        yield f"`make test-incumbent` runs the tests of the source package of `renderers` {release} on this package."
         yield "A plugin adds the private names that these tests use, and sets their clock to the default date of this"
         yield "package. Only tests that pass on that release here are counted. Tests with a model as parameter run only"
         yield f"if it is available. Of the others, {sum(self.uncounted.values()):,} do not pass on that release:"
@@ -107,7 +108,7 @@ class Report:
         yield ""
         yield f'| tests | defaults | gpt-oss with `program="{self.program}"` |'
         yield "|---|--:|--:|"
-        yield f"| pass on release {self.release} | {self.passing:,} | {self.passing:,} |"
+        yield f"| pass on release {release} | {self.passing:,} | {self.passing:,} |"
         yield (
             "| pass on this package | "
             + " | ".join(_share(self.passing - run.failures, self.passing) for run in runs)
