@@ -69,6 +69,7 @@ def test_the_laws_hold_for_a_rollout_with_tools_forks_and_a_harness(name: str, t
                 break
             check_prompt(rollout, renderer, sampled, tools)
             if turns == 2:
+                sync_texts_and_check(rollout, renderer)
                 sync_and_check(rollout, renderer, tools)
         assert turns
         if rollout._position.turn is None:
@@ -96,3 +97,18 @@ def sync_and_check(rollout: Rollout, renderer: Any, tools: Any) -> None:
         assert rollout.turns == turns
     else:
         assert rollout.prompt_ids == renderer.render_ids(harness, tools=tools, add_generation_prompt=True)
+
+
+def sync_texts_and_check(rollout: Rollout, renderer: Any) -> None:
+    """Check that a harness that keeps the sampled texts, with reasoning and calls, keeps the tokens."""
+    before, turns, bridged = rollout.prompt_ids, rollout.turns, rollout._position.prompt.parent is not None
+    stops = renderer.get_stop_token_ids()
+    texts = iter([renderer.tokenizer.decode([id_ for id_ in turn.token_ids if id_ not in stops]) for turn in turns])
+    harness = [
+        {"role": "assistant", "content": next(texts)} if message["role"] == "assistant" else message
+        for message in rollout.messages
+    ]
+    added = rollout.sync(harness)
+    assert (added.is_bridged, added.edited) == (bridged, None)
+    if bridged:
+        assert (rollout.prompt_ids, rollout.turns) == (before, turns)

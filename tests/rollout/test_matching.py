@@ -29,6 +29,10 @@ def call(arguments: Any, name: str = "search") -> list[dict[str, Any]]:
         {"reasoning_content": None},
         {"reasoning_content": ""},
         {"reasoning_content": None, "thinking": "Look."},
+        {
+            "reasoning_content": None,
+            "content": [{"type": "thinking", "thinking": "Look."}, {"type": "text", "text": "Let me see."}],
+        },
         {"tool_calls": call('{"limit":3,"query":"sky"}')},
         {"tool_calls": call({"limit": 3, "query": "sky"})},
         {"tool_calls": [CALLS[0]["function"]]},
@@ -47,6 +51,10 @@ def test_a_message_that_a_harness_normalised_is_the_sampled_one(changes: dict[st
         {"content": ""},
         {"content": [{"type": "image"}]},
         {"reasoning_content": "Other."},
+        {
+            "reasoning_content": None,
+            "content": [{"type": "thinking", "thinking": "Other."}, {"type": "text", "text": "Let me see."}],
+        },
         {"tool_calls": []},
         {"tool_calls": call({"query": "sky"})},
         {"tool_calls": call("no JSON")},

@@ -718,6 +718,52 @@ def test_a_harness_that_normalises_messages_keeps_the_tokens(renderer: ChatRende
     assert len(rollout.rows()) == 1
 
 
+def test_a_harness_that_keeps_reasoning_and_calls_in_the_content_keeps_the_tokens(renderer: ChatRenderer) -> None:
+    rollout, _ = start(renderer, CALL, "<|think|>I know.<|/think|>Blue.<|end|>", "Yes.<|end|>", tools=TOOLS)
+    turns, history = [sample(rollout)], [user("Hi"), {"role": "assistant", "content": CALL.removesuffix("<|end|>")}]
+    for number, (new, text) in enumerate(
+        [(RESULT, "<|think|>\nI know.\n<|/think|>\n\nBlue."), (user("Sure?"), "Yes.")]
+    ):
+        history.append(new)
+        assert rollout.sync(history) == Added(True)
+        assert rollout.messages[1]["tool_calls"][0]["function"]["name"] == "search"
+        turns.append(sample(rollout))
+        assert rollout.turns == tuple(turns[: number + 2])
+        history.append({"role": "assistant", "content": text})
+    assert rollout.sync(pickle.loads(pickle.dumps(history))) == Added(True)
+    assert len(rollout.rows()) == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["<|think|>Other.<|/think|>Blue.", "<|think|>I know.<|/think|>Red.", "<|think|>I know.Blue."]
+)
+def test_a_harness_that_changes_reasoning_in_the_content_opens_a_branch(renderer: ChatRenderer, content: str) -> None:
+    rollout, _ = start(renderer, "<|think|>I know.<|/think|>Blue.<|end|>")
+    sample(rollout)
+    conversation = [user("Hi"), {"role": "assistant", "content": content}, user("And?")]
+    assert rollout.sync(conversation) == Added(False, edited=1)
+    assert rollout.prompt_ids == renderer.render_ids(conversation, add_generation_prompt=True)
+
+
+@pytest.mark.skipif(not HUB_AT_HAND, reason="no real models")
+def test_a_rendered_history_has_the_fields_of_reasoning_in_the_content() -> None:
+    unpack_hub()
+    qwen = create_renderer(load_tokenizer("Qwen/Qwen3-8B"))
+    rollout, sampler = Rollout(qwen, None, [user("Hi")]), ScriptedSampler(qwen, ())
+    history: list[Any] = [user("Hi")]
+    for number in range(3):
+        text = f"<think>\nThought {number}.\n</think>\n\nAnswer {number}."
+        rollout.record(sampler.complete(encode(qwen, f"{text}<|im_end|>")))
+        history += [{"role": "assistant", "content": text}, user("And?")]
+        added = rollout.sync(history)
+        # The template drops earlier reasoning.
+        assert added.refusal is not None
+        assert (added.refusal.reason, added.edited) == (BridgeReason.HISTORY_REWRITTEN, None)
+        assert rollout.prompt_ids == qwen.render_ids(history, add_generation_prompt=True)
+        assert rollout.messages[1] == {"role": "assistant", "content": "Answer 0.", "reasoning_content": "Thought 0."}
+    assert [branch.follows for branch in rollout.branches] == [None, 0, 1]
+
+
 @pytest.mark.skipif(not HUB_AT_HAND, reason="no real models")
 def test_a_harness_with_its_own_ids_of_calls_keeps_the_tokens_in_every_sync() -> None:
     unpack_hub()

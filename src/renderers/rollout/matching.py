@@ -120,9 +120,9 @@ def _with_recorded_ids(message: JsonObject, recorded: Mapping[str, Any], ids: di
 def is_same_message(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) -> bool:
     """Return True if a harness made a message from a recorded one without changing its meaning.
 
-    In an assistant message, the text may be trimmed, reasoning may be missing, the arguments of calls may be JSON text
-    with another layout, and the ids of calls and all other keys may differ. In other messages, only keys with the value
-    None may differ.
+    In an assistant message, the text may be trimmed, reasoning may be missing or in parts of the content, the arguments
+    of calls may be JSON text with another layout, and the ids of calls and all other keys may differ. In other
+    messages, only keys with the value None may differ.
 
     >>> is_same_message({"role": "assistant", "content": "Hi\\n"}, {"role": "assistant", "content": "Hi"})
     True
@@ -133,10 +133,10 @@ def is_same_message(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) ->
         return False
     if recorded.get("role") != "assistant":
         return _set_items(recorded) == _set_items(replayed)
-    reasoning = _reasoning(replayed)
+    reasoning = reasoning_of(replayed)
     return (
-        _text(recorded.get("content")) == _text(replayed.get("content"))
-        and (not reasoning or reasoning == _reasoning(recorded))
+        text_of(recorded.get("content")) == text_of(replayed.get("content"))
+        and (not reasoning or reasoning == reasoning_of(recorded))
         and _calls(recorded) == _calls(replayed)
     )
 
@@ -145,18 +145,28 @@ def _set_items(message: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in message.items() if value is not None}
 
 
-def _text(content: Any) -> Any:
-    """Return the trimmed text of a content; the content itself if it has parts that are not text."""
+def text_of(content: Any) -> Any:
+    """Return the trimmed text of a content, without reasoning; the content itself if it has other parts."""
     if isinstance(content, list):
-        texts = [part.get("text") if isinstance(part, dict) else None for part in content]
+        texts = [part.get("text") if isinstance(part, dict) else None for part in content if not _is_thinking(part)]
         if not all(isinstance(text, str) for text in texts):
             return content
         content = "".join(map(str, texts))
     return content.strip() if isinstance(content, str) else content or ""
 
 
-def _reasoning(message: Mapping[str, Any]) -> Any:
-    return _text(next((message[key] for key in REASONING_NAMES if message.get(key) is not None), None))
+def reasoning_of(message: Mapping[str, Any]) -> Any:
+    """Return the trimmed reasoning of a message, which may be in parts of its content."""
+    for key in REASONING_NAMES:
+        if message.get(key) is not None:
+            return text_of(message[key])
+    content = message.get("content")
+    parts = [part.get("thinking") for part in content if _is_thinking(part)] if isinstance(content, list) else []
+    return "".join(map(str, map(text_of, parts)))
+
+
+def _is_thinking(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "thinking"
 
 
 def _calls(message: Mapping[str, Any]) -> list[tuple[Any, Any]]:

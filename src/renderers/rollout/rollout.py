@@ -21,6 +21,7 @@ from renderers.core.messages import normalise_tools
 from renderers.core.protocols import Renderer
 from renderers.errors import RolloutError, RolloutFileError, TemplateError
 from renderers.rollout.files import read_rollouts
+from renderers.rollout.inline_fields import InlineFields
 from renderers.rollout.matching import find_edit, find_history, with_recorded_ids
 from renderers.rollout.position import Added, OnLength, Position, RolloutOptions
 from renderers.rollout.prompts import bridge_ids, check_same_prompt, copy_messages, render_prompt_ids
@@ -108,6 +109,7 @@ class Rollout(RecordedRollout):
             model=model,
         )
         self.renderer, self._client = renderer, check_client(client, model=model)
+        self._inline_fields = InlineFields()
         position = Position(Prompt(parent=None, messages=tuple(copy_messages(messages)), token_ids=[]), None)
         super().__init__(options, Trajectory(), position, lineage=(0,))
         self._position = self._rendered_unless_long(position)
@@ -140,7 +142,7 @@ class Rollout(RecordedRollout):
         except ValueError as error:
             raise RolloutError(str(error)) from error
         rollout = object.__new__(cls)
-        rollout.renderer, rollout._client = renderer, client
+        rollout.renderer, rollout._client, rollout._inline_fields = renderer, client, InlineFields()
         RecordedRollout.__init__(rollout, options, trajectory, position, lineage=lineage)
         return rollout
 
@@ -329,18 +331,18 @@ class Rollout(RecordedRollout):
         """Continue from a conversation that a harness owns: all messages before the next turn.
 
         Messages are compared with the sampled turns. An assistant message that differs from a sampled one only by
-        normalisation is recognised: trimmed text, missing reasoning, another layout of JSON arguments, other ids of
-        calls. Its tokens are kept, and the messages after the last recognised turn are added to it as in `add`. If
-        there is none, the conversation is rendered and a new branch begins. `edited` of the result is the index of the
-        first message that differs from the rollout.
+        normalisation is recognised: trimmed text, missing reasoning, reasoning or calls in the content as the model
+        writes them, another layout of JSON arguments, other ids of calls. Its tokens are kept, and the messages after
+        the last recognised turn are added to it as in `add`. If there is none, the conversation is rendered and a new
+        branch begins. `edited` of the result is the index of the first message that differs from the rollout.
 
         Raises:
             MessageError, TemplateError, ...: As `add`.
             RolloutError: `generate` is running, or there is no renderer.
         """
         self._check_idle()
-        conversation = copy_messages(messages)
         known = self._trajectory.turns_known_to(self._lineage)
+        conversation = self._inline_fields.split(copy_messages(messages), known, self._renderer, self._options.tools)
         history = find_history(known, conversation, latest=self._branch_turns)
         edited = find_edit(conversation, self._messages_at(self._position))
         if history is None:
@@ -464,7 +466,7 @@ class Rollout(RecordedRollout):
         return rollouts[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_client": None}
+        return {**super().__getstate__(), "_client": None, "_inline_fields": InlineFields()}
 
 
 def _ids_of(position: Position) -> list[int]:
