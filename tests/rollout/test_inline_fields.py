@@ -82,6 +82,11 @@ def test_other_messages_are_not_changed(renderer: ChatRenderer, message: dict[st
     assert split(renderer, turn_of(renderer, REASONED), **message) == {"role": "assistant", **message}
 
 
+def test_content_around_calls_is_recognised(renderer: ChatRenderer) -> None:
+    turn = turn_of(renderer, f"{REASONED}{CALL} And so on.")
+    assert split(renderer, turn, content=f"{REASONED}{CALL} And so on.") == turn.message
+
+
 def test_an_empty_think_block_in_the_content_is_no_edit(renderer: ChatRenderer) -> None:
     turn = turn_of(renderer, "<|think|><|/think|>Yes.")
     assert split(renderer, turn, content="<|think|><|/think|>Yes.")["content"] == "Yes."
@@ -107,5 +112,7 @@ def test_a_text_is_parsed_once(renderer: ChatRenderer) -> None:
     inline, messages = InlineFields(), [{"role": "assistant", "content": REASONED}]
     assert [inline.split(messages, [turn], counting, TOOLS) for _ in range(3)] == [[FIELDS]] * 3
     assert len(parsed) == 1
-    inline.split([{"role": "assistant", "content": "Edited."}], [turn], counting, TOOLS)
-    assert len(parsed) == 1
+    for text, count in (("Edited.", 1), (f"{REASONED} Edited.", 2), (f"{REASONED} Edited.", 2)):
+        edited = [{"role": "assistant", "content": text}]
+        assert inline.split(edited, [turn], counting, TOOLS) == edited
+        assert len(parsed) == count

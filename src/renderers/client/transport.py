@@ -254,7 +254,7 @@ class InferenceClient:
     async def _post(
         self, request: SampleRequest, headers: Mapping[str, str] | None
     ) -> AsyncIterator[tuple[InferenceEngine, str, httpx.Response]]:
-        """Send a request for a completion. Yields the engine, its path and the response, whose body is not read yet."""
+        """Send a request for a completion. Yields the engine, its path, and the response with an unread body."""
         engines = await self._possible_engines()
         if request.features is not None or request.content_parts:
             # Only vLLM accepts media.

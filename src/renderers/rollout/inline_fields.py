@@ -38,9 +38,10 @@ class InlineFields:
                 fields = known.get(text)
                 if fields is None and any(_may_contain(text, recorded) for recorded in sampled):
                     fields = parse(text)
-                if fields is not None and any(_is_inline(recorded, message, fields) for recorded in sampled):
+                if fields is not None:
                     self._fields[text] = fields
-                    message = {**message, **fields, **_beside(message)}
+                    if any(_is_inline(recorded, message, fields) for recorded in sampled):
+                        message = {**message, **fields, **_beside(message)}
             result.append(message)
         return result
 
@@ -60,8 +61,11 @@ def _parser_of(renderer: Any, tools: Any, prompt_ids: list[int]) -> Callable[[st
 
 
 def _may_contain(text: str, recorded: Mapping[str, Any]) -> bool:
-    """Return True if a text contains the content and the reasoning of a message. Parsing takes longer."""
-    return all(part in text for part in (text_of(recorded.get("content")), reasoning_of(recorded)))
+    """Return True if a text may have the fields of a message. Parsing takes longer.
+
+    The content is not searched for, because it can be in several places, such as before and after calls.
+    """
+    return len(text_of(recorded.get("content"))) <= len(text) and reasoning_of(recorded) in text
 
 
 def _is_inline(recorded: Mapping[str, Any], message: JsonObject, fields: Mapping[str, Any]) -> bool:
