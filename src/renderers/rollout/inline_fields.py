@@ -28,18 +28,20 @@ class InlineFields:
         parse = _parser_of(renderer, tools, turns[-1].prompt.token_ids) if turns else None
         if parse is None:
             return list(messages)
-        sampled = [turn.message for turn in turns]
-        contents = [text_of(message.get("content")) for message in sampled]
+        by_content: dict[str, list[JsonObject]] = {}
+        for turn in turns:
+            by_content.setdefault(text_of(turn.message["content"]), []).append(turn.message)
         known, self._fields = self._fields, {}
         result: list[JsonObject] = []
         for message in messages:
             text = text_of(message.get("content")) if message["role"] == "assistant" else None
-            if isinstance(text, str) and text not in contents:
+            if isinstance(text, str) and text not in by_content:
                 fields = known.get(text)
-                if fields is None and any(_may_contain(text, recorded) for recorded in sampled):
+                if fields is None and any(_may_contain(text, turn.message) for turn in turns):
                     fields = parse(text)
                 if fields is not None:
                     self._fields[text] = fields
+                    sampled = by_content.get(text_of(fields["content"]), ())
                     if any(_is_inline(recorded, message, fields) for recorded in sampled):
                         message = {**message, **fields, **_beside(message)}
             result.append(message)
