@@ -17,6 +17,7 @@ from renderers.client import Completion, InferenceClient, generate, stream
 from renderers.client import faults as faults_module
 from renderers.client import server_models as server_models_module
 from renderers.client import transport as transport_module
+from renderers.client.engines.base import SampleRequest
 from renderers.errors import (
     EngineConnectionError,
     EngineDisconnectedError,
@@ -175,6 +176,22 @@ def test_without_an_endpoint_the_error_is_that_of_vllm() -> None:
         sample(server)
     assert caught.value.url == f"{server.base_url}/inference/v1/generate"
     assert [request.path for request in server.requests][1:] == ["/inference/v1/generate", "/generate"]
+
+
+@pytest.mark.parametrize("status", [400, 403, 500])
+def test_another_engine_is_not_tried_after_a_status_of_the_endpoint(status: int) -> None:
+    server = ScriptedServer([Reply(status=status), Reply([7])], models=Reply(status=404))
+    with serve(server), pytest.raises(EngineStatusError, match=f"HTTP status {status}"):
+        sample(server)
+    assert [request.path for request in server.requests] == ["/v1/models", "/inference/v1/generate"]
+
+
+def test_media_are_sent_to_vllm_only() -> None:
+    request = SampleRequest(prompt_ids=[1], content_parts=[{"type": "image_url"}])
+    server = ScriptedServer([], formats=["sglang"], models=Reply(status=404))
+    with serve(server), pytest.raises(EngineStatusError, match="HTTP status 404"):
+        run(server, lambda client: client.sample_request(request, None))
+    assert [request.path for request in server.requests] == ["/v1/models", "/inference/v1/generate"]
 
 
 def test_an_unknown_model_of_vllm_is_not_looked_for_in_sglang() -> None:
