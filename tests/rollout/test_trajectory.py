@@ -46,6 +46,15 @@ def test_a_path_begins_with_a_rendered_conversation(trajectory: Trajectory) -> N
     assert trajectory.path_to(None) == []
 
 
+def test_representations_have_numbers_in_place_of_ids(trajectory: Trajectory) -> None:
+    assert repr(trajectory.turns[1]) == (
+        "Turn(number=1, rollout=0, <5 tokens before it>, <1 tokens>, finish_reason='stop', "
+        "message={'role': 'assistant', 'content': 'a1'})"
+    )
+    [branch] = trajectory.branches([0, 1])
+    assert repr(branch) == "Branch(Prompt(<1 messages>, <2 tokens>, follows=None), turns=[0, 1], shared_turns=0)"
+
+
 def test_turns_before_a_prompt_are_those_of_the_conversation(trajectory: Trajectory) -> None:
     prompt = dataclasses.replace(trajectory.turns[4].prompt, rendered_after=3)
     assert prompt.follows == 3

@@ -28,6 +28,9 @@ class Prompt:
     refusal: BridgeRefusal | None = None
     """The reason why the conversation was rendered again. None if it was not, or if the renderer gives no reason."""
 
+    def __repr__(self) -> str:
+        return f"Prompt(<{len(self.messages)} messages>, <{len(self.token_ids)} tokens>, follows={self.follows!r})"
+
     @property
     def follows(self) -> int | None:
         """The number of the turn before the messages, with its tokens or rendered again. None if there is none."""
@@ -50,8 +53,16 @@ class Turn:
     prompt: Prompt
     completion: Completion
     parsed: ParsedResponse
-    message: JsonObject = field(repr=False)
+    message: JsonObject
     """The message of the turn: `parsed.to_message()`."""
+
+    def __repr__(self) -> str:
+        # The ids and logprobs of a turn would fill pages.
+        return (
+            f"Turn(number={self.number}, rollout={self.rollout}, <{self.prompt.end} tokens before it>, "
+            f"<{len(self.token_ids)} tokens>, finish_reason={self.completion.finish_reason!r}, "
+            f"message={self.message!r})"
+        )
 
     @property
     def token_ids(self) -> list[int]:
@@ -78,6 +89,10 @@ class Branch:
     turns: tuple[Turn, ...]
     shared_turns: int = 0
     """The number of turns at the start that an earlier branch has too."""
+
+    def __repr__(self) -> str:
+        numbers = [turn.number for turn in self.turns]
+        return f"Branch({self.prompt!r}, turns={numbers}, shared_turns={self.shared_turns})"
 
     @property
     def refusal(self) -> BridgeRefusal | None:
