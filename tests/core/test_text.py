@@ -1,4 +1,4 @@
-"""An alternation pattern finds the same texts as a search for each of them."""
+"""An alternation pattern finds the same texts as a search for each of them. Texts are compared from their starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.core.text import compile_alternation
+from renderers.core.text import LEXEME, common_prefix_length, compile_alternation, first_difference
 
 LETTERS = "ab<|-]^["
 
@@ -39,3 +39,12 @@ def test_numbered_texts_have_a_short_pattern() -> None:
     assert len(pattern.pattern) < 200
     assert all(pattern.fullmatch(text) for text in numbered)
     assert not any(pattern.search(text) for text in ("<unused>", "<unused5000>", "<unused01>", "unused1"))
+
+
+@given(st.text("ab< >[/]A_", max_size=12), st.text("ab< >[/]A_", max_size=12), st.text("ab< >[/]A_", max_size=12))
+def test_texts_are_compared_by_characters_and_by_lexemes(common: str, end: str, other_end: str) -> None:
+    text, other = common + end, common + other_end
+    length = common_prefix_length(text, other)
+    assert length == common_prefix_length(list(text), list(other))
+    lexemes = [lexeme.start() for lexeme in LEXEME.finditer(text) if lexeme.end() > length]
+    assert first_difference(text, other) == min(lexemes, default=len(text))

@@ -19,8 +19,22 @@ def common_prefix_length(first: Sequence[object], second: Sequence[object]) -> i
     >>> common_prefix_length("river", "rift")
     2
     """
+    if isinstance(first, str) and isinstance(second, str):
+        return _common_text_length(first, second)
     pairs = enumerate(zip(first, second, strict=False))
     return next((offset for offset, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+def _common_text_length(first: str, second: str) -> int:
+    """Return the length of the common prefix of two texts, by comparing halves."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first.startswith(second[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def first_difference(text: str, other: str) -> int:
@@ -30,7 +44,9 @@ def first_difference(text: str, other: str) -> int:
     2
     """
     common = common_prefix_length(text, other)
-    return next((lexeme.start() for lexeme in LEXEME.finditer(text) if lexeme.end() > common), len(text))
+    # A space is a lexeme of its own wherever the search begins.
+    start = max(text.rfind(" ", 0, common), 0)
+    return next((lexeme.start() for lexeme in LEXEME.finditer(text, start) if lexeme.end() > common), len(text))
 
 
 def quote_short(text: str) -> str:
