@@ -245,7 +245,8 @@ class BridgeContexts:
 def field_rules(context: BridgeContext) -> FieldRules:
     """Return the rules that reduce a new message to its kind."""
     program = context.turn_format.key.program
-    arguments = {**context.tokenizer.special_tokens_map, **context.samples.arguments}
+    given = {**context.tokenizer.special_tokens_map, **context.samples.arguments}
+    arguments = {name: value for name, value in given.items() if program.mentions(name)}
     uses = context.text_uses
     literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
     return FieldRules(program.readable_fields, literals, uses)
