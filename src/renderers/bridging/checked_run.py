@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -86,6 +88,18 @@ def _may_continue(text: str, tokens: frozenset[str]) -> bool:
     >>> _may_continue("<end> <us", frozenset({"<user>", "<end>"})), _may_continue("<end> ", frozenset({"<end>"}))
     (True, False)
     """
-    firsts = {token[:1] for token in tokens}
-    ends = [text[start:] for start, character in enumerate(text) if character in firsts]
-    return any(len(token) > len(end) and token.startswith(end) for end in ends for token in tokens)
+    firsts, in_order = _sorted_tokens(tokens)
+    for start, character in enumerate(text):
+        if character in firsts:
+            end = text[start:]
+            # The tokens that begin with a text and are longer come right after it.
+            place = bisect.bisect_right(in_order, end)
+            if place < len(in_order) and in_order[place].startswith(end):
+                return True
+    return False
+
+
+@functools.lru_cache(maxsize=64)
+def _sorted_tokens(tokens: frozenset[str]) -> tuple[frozenset[str], list[str]]:
+    """Return the first characters of tokens, and the tokens in order."""
+    return frozenset(token[:1] for token in tokens), sorted(tokens)
