@@ -242,7 +242,7 @@ class Extension:
             closing = self._closing(outcome, sample)
             if isinstance(closing, BridgeRefusal):
                 return closing
-            followed = self._render_suffix(outcome, turn, sample)
+            followed = self._render_suffix(outcome, turn)
             if followed is None:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
@@ -359,7 +359,7 @@ class Extension:
             )
         return closing
 
-    def _render_suffix(self, outcome: Outcome, turn: Turn, sample: Sample) -> RenderedTurn | None:
+    def _render_suffix(self, outcome: Outcome, turn: Turn) -> RenderedTurn | None:
         """Return the turn with the new messages; None if the scaffold is not the one of the proof.
 
         A run that is like one that was checked before has the same scaffold and no fault.
@@ -368,7 +368,8 @@ class Extension:
         turn = turn._replace(content="") if outcome.moves_content else turn
         messages = [*history, substitute_turn(turn, self.new), *self.new]
         followed = self.context.render_actual(messages, turn=index)
-        key = sample.key, outcome.history.name, outcome.scaffold, self.may_lose, _short_names(turn)
+        # A run that is like the checked one need not be of the same sample.
+        key = outcome.history.name, outcome.scaffold, self.may_lose, len(self.new), _short_names(turn)
         checked = self.context.checked_runs.get(key, list)
         if checked and checked[0].is_like(followed.trace):
             followed.set_end(len(checked[0].before))
