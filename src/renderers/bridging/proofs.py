@@ -17,6 +17,7 @@ from renderers.bridging.context import BridgeContext, RenderedTurn, hash_text
 from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.outcomes import Outcome, Proof
 from renderers.bridging.prior import count_sequence
+from renderers.bridging.proven_runs import ProvenRun, shape_of
 from renderers.bridging.refusal import BridgeReason, BridgeRefusal, describe_new, refuse
 from renderers.bridging.sample_histories import (
     INTERRUPTED,
@@ -55,9 +56,17 @@ class Sample:
     @lazy
     def key(self) -> Hashable:
         """The key of their proof. It differs for `True`, `1` and `1.0`."""
+        return self._key_with(self.new)
+
+    @lazy
+    def shape(self) -> Hashable:
+        """The key of all samples with the same turn, and with new messages that have the same fields."""
+        return self._key_with(shape_of(self.new))
+
+    def _key_with(self, new: object) -> Hashable:
         reasoning, content, calls = self.turn
         # The `repr` of a named tuple or an enum member runs Python code.
-        text = repr((str.__str__(reasoning), content, list(map(tuple, calls)), self.new))
+        text = repr((str.__str__(reasoning), content, list(map(tuple, calls)), new))
         return text if len(text) <= _LONGEST_KEY else hash_text(text)
 
 
@@ -137,12 +146,30 @@ def prove(context: BridgeContext, sample: Sample, *, calls: int | None = None, m
         # A real history may repeat a message.
         repeating, _ = _render_histories(context, repeating_histories(substitutes[0], sample.new))
         histories = [*histories, *repeating]
-    for history, substitute in itertools.product(histories, substitutes):
+    known = _known_runs(context, sample, calls=calls, may_lose=may_lose)
+    for place, (history, substitute) in enumerate(itertools.product(histories, substitutes)):
         try:
-            outcomes.append(_prove_history(context, history, sample, substitute, suffixes, may_lose))
+            messages = [*history.sample.messages, substitute, *sample.new]
+            followed = context.render(messages, turn=len(history.sample.messages), prompt=True)
+            run = known.get(place)
+            outcome = run.outcome_of(substitute, followed, suffixes) if run is not None else None
+            if outcome is None:
+                outcome = _prove_history(context, history, sample, substitute, followed, suffixes, may_lose)
+                run = ProvenRun.of(outcome, substitute, followed, prompt=history.prompt)
+                known |= {} if run is None else {place: run}
+            outcomes.append(outcome)
         except REJECTIONS as error:
             errors.append(describe_error(error, len(history.sample.messages)))
     return Proof(tuple(outcomes), tuple(map(_quote, suffixes)), (*errors, *history_errors))
+
+
+def _known_runs(context: BridgeContext, sample: Sample, *, calls: int | None, may_lose: bool) -> dict[int, ProvenRun]:
+    """Return the runs of proofs that samples of the same shape share, by the place of their history."""
+    if context.text_uses.compares_messages:
+        # The histories depend on the texts of the new messages.
+        return {}
+    known: dict[int, ProvenRun] = context.remember(("runs", may_lose, calls, sample.shape), dict)
+    return known
 
 
 def describe_error(error: MessageError | TemplateError, turn: int) -> str:
@@ -170,11 +197,11 @@ def _prove_history(
     history: _History,
     sample: Sample,
     substitute: JsonObject,
+    followed: RenderedTurn,
     suffixes: dict[str, int],
     may_lose: bool,
 ) -> Outcome:
-    messages, index = [*history.sample.messages, substitute], len(history.sample.messages)
-    followed = context.render([*messages, *sample.new], turn=index, prompt=True)
+    messages, index = [*history.sample.messages, substitute], followed.message
     moves_content = _moves_content(followed)
     if moves_content:
         # The completion contains the content, so it is not written again.
