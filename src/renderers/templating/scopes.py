@@ -232,8 +232,11 @@ def settle_spans(text: str, pieces: list[str], root: Scope, *, roles: Sequence[A
     belongs to no message.
     """
     ends, owners, pending, opening = output_parts(pieces, root, _TYPES)
+    # Many parts have the same scope, such as those of tools.
+    scopes = {id(owners[at]): owners[at] for at in pending}
+    settled = {key: _scope_owner(scope) for key, scope in scopes.items()}
     for at in pending:
-        owners[at] = _scope_owner(owners[at])
+        owners[at] = settled[id(owners[at])]
     first = next((at for at, owner in enumerate(owners) if owner is not None and owner[0] >= 0), None)
     previous = -1
     if first is not None:
