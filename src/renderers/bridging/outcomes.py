@@ -83,9 +83,14 @@ class Proof:
 
         The template rewrites the token that ends the last turn of a conversation if it ends other turns with another.
         """
-        if all(outcome.last_stop == outcome.stop or not is_stop(outcome.last_stop) for outcome in self.outcomes):
+        if not any(map(is_stop, self.other_stops)):
             return self
         return replace(self, outcomes=tuple([outcome.with_last_stop() for outcome in self.outcomes]))
+
+    @lazy
+    def other_stops(self) -> frozenset[str]:
+        """The tokens that end a turn if nothing follows it, and only then."""
+        return frozenset(outcome.last_stop for outcome in self.outcomes if outcome.last_stop != outcome.stop)
 
     @lazy
     def agrees(self) -> bool:
