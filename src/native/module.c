@@ -67,8 +67,8 @@ static PyMethodDef methods[] = {
      "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
      "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
      "token."},
-    {"pack_ids", native_pack_ids, METH_O,
-     "pack_ids(ids): a list of ids as uint32; the index of the first item that is not an id, as in `find_invalid_id`."},
+    {"pack_ids", native_pack_ids, METH_VARARGS,
+     "pack_ids(ids, packed): write a list of ids as uint32. The result is that of `find_invalid_id`."},
     {"unpack_ids", native_unpack_ids, METH_O,
      "unpack_ids(ids): uint32 as a list of ints. Lists share their ints below 2**18."},
     {"size_entries", native_size_entries, METH_O,

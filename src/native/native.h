@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 21 /* increased with every change of an interface */
+#define VERSION 22 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -33,7 +33,7 @@ PyObject *native_same_json(PyObject *module, PyObject *args);
 PyObject *native_json_text(PyObject *module, PyObject *value);
 PyObject *native_is_plain(PyObject *module, PyObject *value);
 PyObject *native_is_simple_json(PyObject *module, PyObject *args);
-PyObject *native_pack_ids(PyObject *module, PyObject *ids);
+PyObject *native_pack_ids(PyObject *module, PyObject *args);
 PyObject *native_unpack_ids(PyObject *module, PyObject *ids);
 PyObject *native_size_entries(PyObject *module, PyObject *ends);
 PyObject *native_split_text(PyObject *module, PyObject *args);

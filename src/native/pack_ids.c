@@ -9,28 +9,28 @@
 #define SHARED_NUMBERS (1u << 18)
 #define AHEAD 8 /* the ids between one that is converted and the one to load */
 
-PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *ids)
+PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    if (!PyList_Check(ids)) {
-        PyErr_SetString(PyExc_TypeError, "ids must be a list");
+    PyObject *ids;
+    Py_buffer packed;
+    if (!PyArg_ParseTuple(args, "O!w*:pack_ids", &PyList_Type, &ids, &packed))
+        return NULL;
+    Py_ssize_t count = PyList_Size(ids), invalid = -1;
+    if (packed.len % (Py_ssize_t)sizeof(uint32_t) || packed.len / (Py_ssize_t)sizeof(uint32_t) != count) {
+        PyErr_SetString(PyExc_ValueError, "packed ids must have the length of the list");
+        PyBuffer_Release(&packed);
         return NULL;
     }
-    Py_ssize_t count = PyList_Size(ids);
-    if (count > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(uint32_t))
-        return PyErr_NoMemory();
-    PyObject *packed = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint32_t));
-    if (packed == NULL)
-        return NULL;
-    char *bytes = PyBytes_AsString(packed);
-    for (Py_ssize_t at = 0; at < count; at++) {
+    char *bytes = packed.buf;
+    for (Py_ssize_t at = 0; invalid < 0 && at < count; at++) {
         uint32_t value;
-        if (!read_id(PyList_GetItem(ids, at), &value)) {
-            Py_DECREF(packed);
-            return PyLong_FromSsize_t(at);
-        }
-        memcpy(bytes + (size_t)at * sizeof(value), &value, sizeof(value));
+        if (read_id(PyList_GetItem(ids, at), &value))
+            memcpy(bytes + (size_t)at * sizeof(value), &value, sizeof(value));
+        else
+            invalid = at;
     }
-    return packed;
+    PyBuffer_Release(&packed);
+    return PyLong_FromSsize_t(invalid);
 }
 
 static uint32_t id_at(const Py_buffer *packed, Py_ssize_t at)

@@ -231,7 +231,8 @@ PACKED = [
 @given(ids=IDS | st.lists(st.integers(0, 2**18 + 2), max_size=40))
 def test_packed_ids_are_unpacked(functions: Any, ids: list[int]) -> None:
     pack, unpack, _ = functions
-    packed = array("I", pack(ids))
+    packed = array("I", [7]) * len(ids)
+    assert pack(ids, packed) == -1
     assert packed == array("I", ids)
     # Once more: the numbers in the table are used then.
     assert unpack(packed) == unpack(packed) == ids
@@ -241,7 +242,14 @@ def test_packed_ids_are_unpacked(functions: Any, ids: list[int]) -> None:
 @pytest.mark.parametrize("kind", NO_INTS)
 def test_the_first_item_that_cannot_be_packed_is_named(functions: Any, kind: str) -> None:
     for value in (*NO_INTS[kind], -1, 2**32, 2**70, Refusing()):
-        assert functions[0]([5, 2**32 - 1, value, value]) == 2
+        assert functions[0]([5, 2**32 - 1, value, value], array("I", bytes(16))) == 2
+
+
+@pytest.mark.parametrize("functions", PACKED)
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_ids_are_packed_only_into_an_array_of_their_number(functions: Any, size: int) -> None:
+    with pytest.raises(ValueError, match="length of the list"):
+        functions[0]([5, 6], array("I", bytes(4 * size)))
 
 
 @pytest.mark.parametrize("functions", PACKED)
@@ -260,7 +268,9 @@ def test_a_sequence_is_found_in_packed_ids(functions: Any, ids: list[int], seque
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("pack_ids", [(1,)]),
+        ("pack_ids", [(1,), array("I", [0])]),
+        ("pack_ids", [[1], [0]]),
+        ("pack_ids", [[1], bytes(4)]),
         ("unpack_ids", [[1]]),
         ("unpack_ids", [5]),
         ("find_ids", [[1], array("I", [1]), 0]),

@@ -241,7 +241,7 @@ def _is_plain() -> Call:
 
 def _pack_ids() -> Call:
     ids = [*_numbers(9), -int("9" * 40)]
-    return native.pack_ids, [ids], [ids]
+    return native.pack_ids, [ids, array("I", [0]) * len(ids)], [ids]
 
 
 def _find_invalid_id() -> Call:

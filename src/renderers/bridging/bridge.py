@@ -127,11 +127,11 @@ class Extension:
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
-        ids, tokens = join_tokens(self.context, self.prior, self.new, first)
         histories = sum([suffix.histories for suffix in suffixes], ())
         # The bridge keeps one copy of the ids, and the caller may change the lists.
         context, parsed, given, start = self.context, self.prior.parsed, self.given, len(self.prior.prompt)
         end = start + len(self.prior.completion)
+        ids, tokens = join_tokens(self.context, self.prior, self.new, first)
 
         def matches() -> bool:
             return (

@@ -12,6 +12,7 @@ from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import extract_message_tool_names
 from renderers.core.spans import Channel
 from renderers.core.text import compile_alternation
+from renderers.core.token_ids import as_packed_ids
 from renderers.core.tokens import Attribution, RenderedTokens, TokenRun
 
 _BOUNDARY = 8
@@ -28,14 +29,17 @@ def keeps_last_token(context: BridgeContext, prior: Prior, text: str) -> bool:
 def join_tokens(
     context: BridgeContext, prior: Prior, new: Sequence[JsonObject], suffix: Suffix
 ) -> tuple[array[int], RenderedTokens]:
-    """Return all ids of the extended rollout, and the same ids with their attribution."""
+    """Return all ids of the extended rollout, and the same ids with their attribution.
+
+    The ids are the array of the prompt, which is extended.
+    """
     # The tokens after a special token do not depend on the text before it.
     text = SuffixText(context.pipeline.settings, suffix.lead, suffix.followed, suffix.end)
     encoded = text.encoded
     first = 1 + _tokens_after_stop(context, prior, text.text, encoded.ids) if suffix.begins_with_stop else 0
     before = len(prior.prompt) + len(prior.completion)
-    # The prompt is long, so it is copied only once.
-    all_ids = prior.prompt + (array("I", prior.completion) + encoded.ids[first:])
+    all_ids = prior.prompt
+    all_ids += as_packed_ids(prior.completion, name="completion") + encoded.ids[first:]
     moved = before - first
 
     # A result gets its name from the message or from the model's call.

@@ -15,7 +15,7 @@ class Prior(NamedTuple):
     """A rollout to extend."""
 
     prompt: array[int]
-    """The packed ids of the prompt."""
+    """The packed ids of the prompt. They are long, so `join_tokens` does not copy them but appends to them."""
     completion: list[int]
     parsed: ParsedResponse
     """The parsed completion."""

@@ -35,10 +35,17 @@ def find_invalid_id_in_python(ids: list[Any], /) -> int:
     return next((index for index, is_valid in enumerate(valid) if not is_valid), -1)
 
 
-def pack_ids_in_python(ids: list[Any], /) -> bytes | int:
-    """Return a list of ids as packed integers of 32 bits, or the index of the first item that is not an id."""
+def pack_ids_in_python(ids: list[Any], packed: array[int], /) -> int:
+    """Write a list of ids to an array of its length. Return the result of `find_invalid_id`.
+
+    If it is not -1, the items of the array are not specified.
+    """
+    if len(ids) != len(packed):
+        raise ValueError("packed ids must have the length of the list")
     invalid = find_invalid_id_in_python(ids)
-    return invalid if invalid >= 0 else array("I", ids).tobytes()
+    if invalid < 0:
+        packed[:] = array("I", ids)
+    return invalid
 
 
 def unpack_ids_in_python(ids: array[int], /) -> list[int]:
@@ -77,9 +84,9 @@ def equals_ids(listed: object, ids: array[int]) -> bool:
     """
     if type(listed) is not list or len(listed) != len(ids):
         return False
-    packed = pack_ids(listed)
+    packed = _pack(listed)
     # An item that is not a plain int may still be equal to one.
-    return packed == ids.tobytes() if isinstance(packed, bytes) else listed == ids.tolist()
+    return listed == ids.tolist() if packed is None else packed == ids
 
 
 def as_ids(token_ids: Any, *, name: str = "token_ids", any_int: bool = False) -> list[int]:
@@ -113,21 +120,27 @@ def as_packed_ids(token_ids: Any, *, name: str) -> array[int]:
     if type(token_ids) is array and token_ids.typecode == "I":
         return token_ids[:]
     packed = _pack_numpy(token_ids)
-    if packed is None:
-        listed = list_ids(token_ids, name=name)
-        result = pack_ids(listed)
-        packed = result if isinstance(result, bytes) else array("I", as_ids(listed, name=name)).tobytes()
-    return array("I", packed)
+    if packed is not None:
+        return packed
+    listed = list_ids(token_ids, name=name)
+    packed = _pack(listed)
+    return array("I", as_ids(listed, name=name)) if packed is None else packed
 
 
-def _pack_numpy(token_ids: Any) -> bytes | None:
+def _pack(ids: list[Any]) -> array[int] | None:
+    """Return a list of ids as an array; None if an item is not an id."""
+    packed = array("I", (0,)) * len(ids)
+    return packed if pack_ids(ids, packed) < 0 else None
+
+
+def _pack_numpy(token_ids: Any) -> array[int] | None:
     """Return the packed ids of an array of numpy; None if it is none, or has several rows or invalid ids."""
     if type(token_ids).__module__ != "numpy" or type(token_ids).__name__ != "ndarray":
         return None
     if token_ids.ndim != 1 or token_ids.dtype.kind not in "iu" or not token_ids.size:
         return None
     is_valid = token_ids.min() >= 0 and token_ids.max() <= LARGEST_ID
-    return bytes(token_ids.astype("uint32").tobytes()) if is_valid else None
+    return array("I", token_ids.astype("uint32").tobytes()) if is_valid else None
 
 
 def list_ids(token_ids: Any, *, name: str) -> list[Any]:
