@@ -77,3 +77,28 @@ def test_a_complete_object_needs_no_closing_marker() -> None:
         reader = reader_of_bytes(grammar_of("hermes"), marks=True)
         (call,) = completions.read(reader, [reader.encode(text)]).response.tool_calls
         assert (call.name, call.arguments, call.status) == ("a", {}, OK)
+
+
+_FIRST = "<function=look>\n<parameter=at>\nx\n</parameter>\n</function>\n"
+
+
+@pytest.mark.parametrize("end", ["", "<|stop|>"])
+@pytest.mark.parametrize(
+    ("key", "text", "arguments"),
+    [
+        ("qwen_xml", f"<tool_call>\n{_FIRST}<function=get>\n", {}),
+        ("qwen_xml", f"<tool_call>\n{_FIRST}<function=get>\n<parameter=at>\ny", {"at": "y"}),
+        ("qwen_xml", f"<tool_call>\n{_FIRST}<function=get>\n<parameter=at>\ny\n</parameter>\n", {"at": "y"}),
+        ("hermes", '<tool_call>{"name": "look", "arguments": {"at": "x"}}\n{"name": "get", "arguments": {"at', None),
+    ],
+)
+def test_only_the_last_one_of_several_calls_is_cut_off(
+    key: str, text: str, arguments: dict[str, str] | None, end: str
+) -> None:
+    reader = reader_of_bytes(grammar_of(key), marks=True)
+    for chunks in ([reader.encode(text + end)], [[token] for token in reader.encode(text + end)]):
+        first, second = completions.read(reader, chunks).response.tool_calls
+        assert (first.name, first.arguments, first.status) == ("look", {"at": "x"}, OK)
+        assert (second.name, second.arguments, second.status) == ("get", arguments, ToolCallParseStatus.UNCLOSED_BLOCK)
+        assert second.text
+        assert text.endswith(second.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from renderers.core.completions import ParsedResponse
+from renderers.core.completions import ParsedResponse, ToolCallParseStatus
 from renderers.parsing.grammar import Grammar
 from tests.support.completions import read as read_chunks
 from tests.support.completions import reader_of_bytes
@@ -139,3 +139,12 @@ def test_text_in_a_header_and_messages_of_other_roles_are_skipped(
     parsed = parse(grammar, text)
     assert parsed.content == content
     assert [(one.text, one.reason) for one in parsed.skipped] == skipped
+
+
+@pytest.mark.parametrize("body", ["", '\n<atem:parameter name="at">x</atem:parameter>'])
+def test_a_call_that_a_stop_token_cuts_off_is_not_closed(body: str) -> None:
+    text = f' to=look<|message|><atem:function_calls>\n<atem:invoke name="look">{body}'
+    (call,) = parse(ATEM, f"{text}<|stop|>").tool_calls
+    assert (call.name, call.status) == ("look", ToolCallParseStatus.UNCLOSED_BLOCK)
+    (call,) = parse(ATEM, f"{text}\n</atem:invoke>\n</atem:function_calls><|stop|>").tool_calls
+    assert (call.name, call.status, call.recoveries) == ("look", ToolCallParseStatus.OK, ())

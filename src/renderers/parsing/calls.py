@@ -219,11 +219,13 @@ class CallReader:
         tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
         assert tool_format is not None
         if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
-            several = self._read_several(payload)
-            if several and broken is _UNCLOSED:
+            several = self._read_several(payload, cut_off=broken is _UNCLOSED)
+            if several and several[-1].status is _OK and broken is _UNCLOSED:
                 self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
             kind = RecoveryKind.SEVERAL_CALLS if len(several) > 1 else RecoveryKind.OTHER_SYNTAX
             for call in several:
+                if call.status is not _OK:
+                    call.text = call.raw + marker_text.decode(self._buffer.byte_text[self._buffer.position : end])
                 self._emit(recovered(call, kind), self._first_token, end, span_end)
             if several:
                 return
@@ -234,7 +236,7 @@ class CallReader:
             if is_json and isinstance(call.arguments, dict) and _ends_object(payload.byte_text):
                 complete = True
             elif broken is _UNCLOSED and tool_format.last:
-                complete = payload.byte_text.rstrip(SPACES).endswith(tuple(map(marker_text.mark, tool_format.last)))
+                complete = self._ends_with_last(payload.byte_text)
             else:
                 has_arguments = not tool_format.json_arguments and bool(call.arguments)
                 complete = has_arguments and (broken is not _UNCLOSED or stopped)
@@ -304,21 +306,39 @@ class CallReader:
             call.status = ToolCallParseStatus.MALFORMED_STRUCTURE
         return call
 
-    def _read_several(self, payload: Payload) -> list[ParsedToolCall]:
-        """Parse a payload as several calls. Return none if any of them is broken, or if there is text beside them."""
+    def _read_several(self, payload: Payload, *, cut_off: bool) -> list[ParsedToolCall]:
+        """Parse a payload as several calls. Return none if any of them is broken, or if there is text beside them.
+
+        `cut_off` is True if the payload has no end. Then the last one can be broken.
+        """
         tool_format = self._compiled.tool_format
         several = tool_format.find(payload) if tool_format and tool_format.find else None
-        if several is None or several.broken:
+        if several is None or (several.broken and not (cut_off and len(several.spans) > 1)):
             return []
-        calls, byte_text, position = [], payload.byte_text, 0
-        for start, end in several.spans:
+        calls, byte_text, position = list[ParsedToolCall](), payload.byte_text, 0
+        for number, (start, end) in enumerate(several.spans, 1):
             call = self._read(payload.with_byte_text(byte_text[start:end]))
             call.raw = payload.decode(byte_text[start:end])
-            if call.status is not _OK or byte_text[position:start].strip(_BESIDE_CALLS):
+            is_cut_off = cut_off and 1 < number == len(several.spans)
+            if is_cut_off and not (_ends_object(byte_text) or self._ends_with_last(byte_text)):
+                call.status = _UNCLOSED
+            if (call.status is not _OK and not is_cut_off) or byte_text[position:start].strip(_BESIDE_CALLS):
                 return []
             calls.append(call)
             position = end
         return [] if byte_text[position:].strip(_BESIDE_CALLS) else calls
+
+    @property
+    def ends_as_complete(self) -> bool:
+        """True if the call so far ends with a text that ends a complete call, or if the format has no such text."""
+        tool_format = self._compiled.tool_format
+        captured = "".join([part for part, _ in self._captured])
+        return tool_format is None or not tool_format.last or self._ends_with_last(captured)
+
+    def _ends_with_last(self, byte_text: str) -> bool:
+        """Return True if a text ends with one of those that end a complete call."""
+        tool_format, mark = self._compiled.tool_format, self._compiled.marker_text.mark
+        return tool_format is not None and byte_text.rstrip(SPACES).endswith(tuple(map(mark, tool_format.last)))
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
         start, last = self._emitter.advance_to(end)

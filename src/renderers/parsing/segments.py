@@ -146,6 +146,8 @@ class SegmentScanner(MessageScanner):
             if closed and self._call_end and marker != self._call_end:
                 self.calls.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
             broken = None if closed else ToolCallParseStatus.MALFORMED_STRUCTURE
+            if stopped and marker not in markers.ends and not self.calls.ends_as_complete:
+                broken = ToolCallParseStatus.UNCLOSED_BLOCK
             self.calls.end(end if closed and not stopped else position, broken=broken)
         elif emitter.region is not Region.CALLS and marker not in self.stops and marker not in markers.ends:
             emitter.emit_recovery(RecoveryKind.MISSING_CLOSING_MARKER)
