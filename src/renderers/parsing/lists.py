@@ -22,7 +22,7 @@ from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefi
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
 from renderers.parsing.tool_formats import FoundCalls, Payload
-from renderers.parsing.tool_formats.base import name_of
+from renderers.parsing.tool_formats.json_calls import name_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"

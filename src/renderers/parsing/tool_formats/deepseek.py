@@ -28,9 +28,9 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
-    read_arguments,
     recovered,
 )
+from renderers.parsing.tool_formats.json_calls import read_arguments
 
 _SECTION = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"

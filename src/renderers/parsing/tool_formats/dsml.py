@@ -39,10 +39,10 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
-    read_arguments,
     recovered,
     unwrapped,
 )
+from renderers.parsing.tool_formats.json_calls import read_arguments
 from renderers.parsing.tool_formats.tags import value_end
 
 _DSML = "｜DSML｜"

@@ -16,8 +16,8 @@ from renderers.parsing.tool_formats.base import (
     failed_call,
     head_before,
     named_call,
-    read_arguments,
 )
+from renderers.parsing.tool_formats.json_calls import read_arguments
 
 _NAME_END = ">"
 

@@ -27,8 +27,8 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     failed_call,
     named_call,
-    read_string,
 )
+from renderers.parsing.tool_formats.json_calls import read_string
 
 _PREFIX = "call:"
 _SPACE = lazy_pattern(r"[ \t\n\r]*")

@@ -22,17 +22,8 @@ from __future__ import annotations
 import functools
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
-from renderers.parsing.tool_formats.base import (
-    CallHead,
-    MarkerPair,
-    Payload,
-    ToolFormat,
-    begins_json,
-    call_of_values,
-    list_calls_in,
-    read_json_call,
-    recovered,
-)
+from renderers.parsing.tool_formats.base import CallHead, MarkerPair, Payload, ToolFormat, call_of_values, recovered
+from renderers.parsing.tool_formats.json_calls import begins_json, list_calls_in, read_json_call
 from renderers.parsing.tool_formats.tags import value_end
 
 

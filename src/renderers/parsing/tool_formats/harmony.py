@@ -12,16 +12,8 @@ from __future__ import annotations
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats.base import (
-    OK,
-    CallHead,
-    Payload,
-    ToolFormat,
-    TurnLayout,
-    named_call,
-    read_arguments,
-    recovered,
-)
+from renderers.parsing.tool_formats.base import OK, CallHead, Payload, ToolFormat, TurnLayout, named_call, recovered
+from renderers.parsing.tool_formats.json_calls import read_arguments
 
 START, CHANNEL, MESSAGE, END, CALL_END = "<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>"
 CONSTRAIN = "<|constrain|>"

@@ -10,7 +10,8 @@ write several objects, or a list of them, between two markers.
 
 from __future__ import annotations
 
-from renderers.parsing.tool_formats.base import ToolFormat, list_calls_in, read_json_call, read_json_head
+from renderers.parsing.tool_formats.base import ToolFormat
+from renderers.parsing.tool_formats.json_calls import list_calls_in, read_json_call, read_json_head
 
 HERMES = ToolFormat(
     key="hermes",

@@ -20,10 +20,9 @@ from renderers.parsing.tool_formats.base import (
     Segments,
     ToolFormat,
     TurnLayout,
-    call_of,
     named_call,
-    read_string,
 )
+from renderers.parsing.tool_formats.json_calls import call_of, read_string
 
 START, END, STOP = "<|message_model|>", "<|end_message|>", "<|content_model_end_sampling|>"
 TEXT, THINKING, CALL = "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>"

@@ -25,13 +25,15 @@ from renderers.parsing.tool_formats.base import (
     CallHead,
     FoundCalls,
     Payload,
-    ReadArguments,
     ToolFormat,
     TurnLayout,
-    broken_call,
     failed_call,
-    list_calls_in,
     named_call,
+)
+from renderers.parsing.tool_formats.json_calls import (
+    ReadArguments,
+    broken_call,
+    list_calls_in,
     read_arguments,
     read_json_call,
     read_json_head,

@@ -20,8 +20,8 @@ from renderers.parsing.tool_formats.base import (
     failed_call,
     head_before,
     named_call,
-    read_arguments,
 )
+from renderers.parsing.tool_formats.json_calls import read_arguments
 
 _SECTION = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _OTHER_SECTION = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"

@@ -25,13 +25,12 @@ from renderers.parsing.tool_formats.base import (
     OK,
     CallHead,
     Payload,
-    ReadArguments,
     ToolFormat,
     failed_call,
     named_call,
-    read_arguments,
     recovered,
 )
+from renderers.parsing.tool_formats.json_calls import ReadArguments, read_arguments
 
 _SECTION = "<|open|>tools<|sep|>", "<|close|>tools<|sep|>"
 _CALL = "<|open|>call", "<|close|>call<|sep|>"

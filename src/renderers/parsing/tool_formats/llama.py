@@ -24,13 +24,10 @@ from renderers.parsing.tool_formats.base import (
     Payload,
     ToolFormat,
     TurnLayout,
-    broken_call,
-    call_of,
     failed_call,
-    name_of,
     named_call,
-    read_json_head,
 )
+from renderers.parsing.tool_formats.json_calls import broken_call, call_of, name_of, read_json_head
 
 PYTHON_TAG = "<|python_tag|>"
 _ARGUMENTS = ("parameters", "arguments")

@@ -22,19 +22,8 @@ from typing import NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.lenient_json import JsonError, read_json_prefix
-from renderers.parsing.tool_formats.base import (
-    OK,
-    CallHead,
-    Payload,
-    ReadArguments,
-    ToolFormat,
-    TurnLayout,
-    named_call,
-    read_arguments,
-    read_json_call,
-    read_json_head,
-    recovered,
-)
+from renderers.parsing.tool_formats.base import OK, CallHead, Payload, ToolFormat, TurnLayout, named_call, recovered
+from renderers.parsing.tool_formats.json_calls import ReadArguments, read_arguments, read_json_call, read_json_head
 
 _ARGUMENTS, _CALL_ID = "[ARGS]", "[CALL_ID]"
 

@@ -27,11 +27,10 @@ from renderers.parsing.tool_formats.base import (
     ToolFormat,
     TurnLayout,
     failed_call,
-    list_calls_in,
     named_call,
-    read_json_call,
     recovered,
 )
+from renderers.parsing.tool_formats.json_calls import list_calls_in, read_json_call
 
 _BEFORE, _BETWEEN = lazy_pattern(r"[ \t\n\r\[]*"), lazy_pattern(r"[ \t\n\r,;]*")
 _END = lazy_pattern(r"[ \t\n\r\]]*\Z")

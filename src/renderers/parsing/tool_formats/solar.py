@@ -22,8 +22,8 @@ from renderers.parsing.tool_formats.base import (
     TurnLayout,
     failed_call,
     named_call,
-    read_arguments,
 )
+from renderers.parsing.tool_formats.json_calls import read_arguments
 
 _START, _END, _CALLS_END = "<|begin|>", "<|end|>", "<|calls|>"
 _THINK, _CONTENT, _CALLS = "<|think|>", "<|content|>", "<|tool_calls|>"

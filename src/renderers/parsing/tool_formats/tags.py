@@ -16,14 +16,11 @@ from renderers.parsing.tool_formats.base import (
     FoundCalls,
     MarkerPair,
     Payload,
-    begins_json,
     call_of_values,
     failed_call,
-    list_calls_in,
-    read_json_call,
-    read_json_head,
     recovered,
 )
+from renderers.parsing.tool_formats.json_calls import begins_json, list_calls_in, read_json_call, read_json_head
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""

@@ -1,0 +1,193 @@
+"""Calls that are JSON objects with a name and arguments: their parser, and arguments that are JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
+from renderers.parsing.lenient_json import JsonError, begins_value, member_text, read_json, read_json_prefix
+from renderers.parsing.tool_formats.base import (
+    INVALID,
+    MALFORMED,
+    MISSING_NAME,
+    OK,
+    CallHead,
+    FoundCalls,
+    Payload,
+    failed_call,
+    named_call,
+    recovered,
+)
+
+_new = tuple.__new__
+"""Creates a named tuple in half the time of its constructor."""
+NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
+"""The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
+_BESIDE_ARGUMENTS = frozenset({*NAMES, *IDS, "type", "index"})
+"""The keys of an object that describes a call without arguments."""
+
+
+def list_calls_in(payload: Payload) -> FoundCalls | None:
+    """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
+
+    >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, ToolSchemas(None)))
+    FoundCalls(spans=[(1, 14), (16, 28)], broken=True, recoveries=(), calls=())
+    """
+    spans: list[tuple[int, int]] = []
+    byte_text, position = payload.byte_text, 0
+    while (start := byte_text.find("{", position)) >= 0:
+        try:
+            _, position = read_json_prefix(byte_text, start)
+        except JsonError:
+            return FoundCalls([*spans, (start, len(byte_text))], broken=True)
+        spans.append((start, position))
+    return FoundCalls(spans) if spans else None
+
+
+def name_of(value: Any) -> str | None:
+    """Return the name in a JSON object that describes a call. None if it has none."""
+    name = first_member(value, NAMES) if isinstance(value, dict) else None
+    return name if name and isinstance(name, str) else None
+
+
+def first_member(value: dict[str, Any], keys: Sequence[str]) -> Any:
+    """Return the value of the first key that is present. None if there is none."""
+    for key in keys:
+        if key in value:
+            return value[key]
+    return None
+
+
+def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "parameters")) -> ParsedToolCall:
+    """Return the call that a JSON object with a name and arguments describes.
+
+    `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
+    first key that is present counts. Without such a key, any other member may be an argument, so the call is malformed.
+    """
+    if not isinstance(value, dict):
+        return failed_call(MISSING_NAME)
+    name = name_of(value)
+    for key in arguments:
+        if key in value:
+            written = value[key]
+            is_object = isinstance(written, dict)
+            parsed = _new(ReadArguments, (written, OK, ())) if is_object else read_arguments(member_text(text, key))
+            break
+    else:
+        if name is not None and value.keys() - _BESIDE_ARGUMENTS:
+            return failed_call(MALFORMED, name)
+        parsed = _NO_ARGUMENTS
+    call_id = first_member(value, IDS)
+    return named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
+
+
+def read_json_call(payload: Payload) -> ParsedToolCall:
+    """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
+    written = payload.text()
+    text = without_fences(written) if "```" in written else written
+    if "{" not in text and not begins_value(text):
+        return failed_call(INVALID)
+    try:
+        call = call_of(read_json(text), text)
+    except JsonError:
+        return broken_call(payload, read_json_head(payload)) if "{" in text else failed_call(INVALID)
+    return call if text is written else recovered(call, RecoveryKind.CODE_FENCE)
+
+
+def broken_call(payload: Payload, head: CallHead) -> ParsedToolCall:
+    """Return a call that is not JSON, with its name, and with its arguments if they are a complete object.
+
+    Then the structure around the arguments is broken, and not their JSON.
+    """
+    arguments = None
+    if head.arguments_start is not None:
+        with contextlib.suppress(JsonError):
+            arguments, _ = read_json_prefix(payload.text_from(head.arguments_start), 0)
+    if not isinstance(arguments, dict):
+        return failed_call(INVALID, head.name)
+    return ParsedToolCall("", head.name, arguments, status=MALFORMED)
+
+
+class ReadArguments(NamedTuple):
+    """Arguments that were parsed, or their text, with their status and the differences from the format."""
+
+    value: dict[str, Any] | str
+    status: ToolCallParseStatus
+    recoveries: tuple[RecoveryKind, ...] = ()
+
+
+_NO_ARGUMENTS = ReadArguments({}, OK, (RecoveryKind.MISSING_ARGUMENTS,))
+
+
+def read_arguments(text: str) -> ReadArguments:
+    """Parse arguments that are one JSON object, which can be between code fences or in a JSON string.
+
+    Null, and a blank text or string, is an empty object. For any other value, and for text that is not JSON, the text
+    is returned.
+    """
+    text = text.strip()
+    unfenced = without_fences(text)
+    recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.CODE_FENCE,) if unfenced is not text else ()
+    try:
+        value = _value_of(unfenced)
+        if isinstance(value, str):
+            value = _value_of(value)
+            recoveries += (RecoveryKind.JSON_STRING_ARGUMENTS,)
+    except JsonError:
+        return ReadArguments(text, INVALID)
+    if value is None:
+        return ReadArguments({}, OK, _NO_ARGUMENTS.recoveries)
+    return ReadArguments(value, OK, recoveries) if isinstance(value, dict) else ReadArguments(text, INVALID)
+
+
+def _value_of(text: str) -> Any:
+    """Return the value of a JSON text. None if the text is blank."""
+    return read_json(text) if text.strip() else None
+
+
+def read_string(text: str) -> str | None:
+    """Parse a JSON string. None if the text is anything else."""
+    try:
+        value = read_json(text)
+    except JsonError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def without_fences(text: str) -> str:
+    """Return the text between code fences, or else all of the text."""
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1] if fenced else text
+
+
+_FENCED = lazy_pattern(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_HEAD = lazy_pattern(
+    rf'\s*\{{\s*(?:"(?:tool_call_)?id"\s*:\s*{_STRING}\s*,\s*)?"(?:tool_)?name"\s*:\s*({_STRING})\s*', re.DOTALL
+)
+_ARGUMENTS = lazy_pattern(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
+
+
+def read_json_head(payload: Payload) -> CallHead:
+    """Parse the beginning of a JSON object with a name and then arguments."""
+    byte_text = payload.byte_text
+    match = _HEAD.match(byte_text)
+    if match is None:
+        return CallHead()
+    name = name_of({"name": read_string(payload.decode(match[1]))})
+    arguments = _ARGUMENTS.match(byte_text, match.end())
+    start = arguments.end() if arguments else None
+    return CallHead(name, match.end(1), start)
+
+
+_JSON_CALL = lazy_pattern(r"[ \t\n\r]*(?:```(?:json)?[ \t\n\r]*)?(?:\[[ \t\n\r]*)?\{")
+"""The beginning of a JSON object or of a list of these, which can be between code fences."""
+
+
+def begins_json(text: str) -> bool:
+    """Return True if a text begins with JSON calls, in a format with elements."""
+    return _JSON_CALL.match(text) is not None
