@@ -17,7 +17,14 @@ from renderers.families import Family
 from renderers.families.registry import NO_MATCH, FamilyMatch, MatchedBy
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.evidence import PLAIN_CLASSES, TURN_CLASSES, Evidence, RoundTrip, try_turns
-from renderers.parsing.grammar import NO_OVERRIDES, Grammar, ParserOverrides, apply_overrides, apply_variants
+from renderers.parsing.grammar import (
+    NO_OVERRIDES,
+    Grammar,
+    ParserOverrides,
+    apply_overrides,
+    apply_variants,
+    with_calls_of,
+)
 from renderers.parsing.infer import call_end_token, infer_grammar, writes_calls
 from renderers.parsing.response_template import read_declared_format, read_response_template
 from renderers.probing.turn_format import TurnFormat
@@ -289,7 +296,7 @@ def _complete(derived: Grammar, record: Mapping[str, Any] | None) -> tuple[Gramm
         conflict = f"the template writes calls as {derived.tools}, and response_template has {declared.tools}"
         return derived, (conflict,)
     if derived.tools is None:
-        derived = replace(derived, tools=declared.tools, section=declared.section, call=declared.call)
+        derived = with_calls_of(derived, declared)
     return replace(derived, reasoning=derived.reasoning or declared.reasoning), ()
 
 

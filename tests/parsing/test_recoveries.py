@@ -23,6 +23,7 @@ _M2_INVOKE = '<invoke name="get_weather">\n<parameter name="city">Rome</paramete
 _PARAMETER_END = "\n</parameter>\n</fun"
 _PAIR = "<arg_key>city</arg_key><arg_value>Rome</arg_value>"
 _HERMES = f'{{"name": "get_weather", "arguments": {_CITY}}}'
+_PARAMETERS = _HERMES.replace("arguments", "parameters")
 _INVOKE = '<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
 _DSML_CALLS = "<｜DSML｜tool_calls>\n{}\n</｜DSML｜tool_calls>"
 _KIMI = f"<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{_CITY}<|tool_call_end|>"
@@ -88,6 +89,11 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("missing_opening_marker", "minimax", f"{_M2_INVOKE}</invoke>\n{_M2_INVOKE}</invoke>"),
         ("other_syntax", "glm", f"<tool_call>{_HERMES}</tool_call>"),
         ("other_syntax", "hermes", f"<tool_call>[{_HERMES}]</tool_call>"),
+        ("other_syntax", "hermes", f"<tool_call>{_PARAMETERS}</tool_call>"),
+        ("other_syntax", "hermes", f"<tool_call>{_HERMES.replace('name', 'tool_name')}</tool_call>"),
+        ("other_syntax", "jamba", f"<tool_calls>[{_PARAMETERS}]</tool_calls>"),
+        ("other_syntax", "command", f"<|START_ACTION|>[{_PARAMETERS}]<|END_ACTION|>"),
+        ("other_syntax", "llama", _HERMES),
         ("other_syntax", "qwen_xml", f"<tool_call>\n{_HERMES}\n</tool_call>"),
         ("other_syntax", "seed_xml", f"<seed:tool_call>[{_HERMES}]</seed:tool_call>"),
         ("other_syntax", "deepseek_v4", _DSML_CALLS.format(f'<｜DSML｜invoke name="search">{_CITY}</｜DSML｜invoke>')),
@@ -113,7 +119,7 @@ def parse(key: str, text: str) -> ParsedResponse:
         ("several_calls", "hermes", f"<tool_call>{_HERMES}\n{_HERMES}</tool_call>"),
         ("several_calls", "llama", f'{{"name": "a", "parameters": {_CITY}}}; {{"name": "b", "parameters": {_CITY}}}'),
         ("call_in_reasoning", "hermes", f"<think>Hm.<tool_call>{_HERMES}</tool_call><|stop|>"),
-        ("call_in_content", "llama", f"I call {_HERMES} now.<|stop|>"),
+        ("call_in_content", "llama", f"I call {_PARAMETERS} now.<|stop|>"),
         ("code_fence", "hermes", f"<tool_call>```json\n{_HERMES}\n```</tool_call>"),
         ("code_fence", "jamba", f"<tool_calls>```json\n[{_HERMES}]\n```</tool_calls>"),
         ("unescaped_quotes", "lfm2", '<|tool_call_start|>[search(query="a "b" c")]<|tool_call_end|>'),

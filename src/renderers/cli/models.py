@@ -79,7 +79,12 @@ def describe_grammar(grammar: Grammar) -> str:
     if grammar.tools is None:
         return f"{reasoning}, no tool calls"
     markers = [*(grammar.section or ()), *(grammar.call or ())]
-    return f"{reasoning}, tool calls as {grammar.tools}" + (f" in {' '.join(markers)}" if markers else "")
+    calls = f"{reasoning}, tool calls as {grammar.tools}" + (f" in {' '.join(markers)}" if markers else "")
+    if grammar.keys is not None:
+        calls += f" with the keys {', '.join(filter(None, grammar.keys))}"
+    if grammar.tags is not None:
+        calls += f" with the tags {' '.join(tag for tag in grammar.tags if isinstance(tag, str) and tag.strip())}"
+    return calls
 
 
 def _round_trips(evidence: Mapping[str, Evidence]) -> str:

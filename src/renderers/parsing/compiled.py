@@ -15,7 +15,7 @@ from renderers.parsing.grammar import SPACES, Grammar, ReasoningFormat
 from renderers.parsing.markers import MarkerText, MarkerTokenizer
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
-from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
+from renderers.parsing.tool_formats import MarkerPair, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
@@ -75,7 +75,7 @@ class CompiledGrammar:
     def __init__(self, grammar: Grammar, marker_text: MarkerText) -> None:
         self.grammar = grammar
         self.marker_text = marker_text
-        self.tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+        self.tool_format = grammar.tool_format
         self.layout = self.tool_format.layout if self.tool_format else TurnLayout.MARKERS
         self.reasoning = grammar.reasoning or _NO_REASONING
         self.markers = tuple(sorted(map(marker_text.mark, markers_within(grammar)), key=len, reverse=True))
@@ -223,7 +223,7 @@ class CompiledGrammar:
 def markers_within(grammar: Grammar) -> frozenset[str]:
     """Return all markers that occur within a turn."""
     reasoning = grammar.reasoning.markers if grammar.reasoning else ()
-    tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+    tool_format = grammar.tool_format
     inner = tool_format.inner if tool_format else ()
     tags = (tool_format.unmarked or (), tool_format.quotes or (), tool_format.value or ()) if tool_format else ()
     pairs = (grammar.end,), grammar.section or (), grammar.response or (), *call_markers(grammar), *tags
@@ -232,7 +232,7 @@ def markers_within(grammar: Grammar) -> frozenset[str]:
 
 def call_markers(grammar: Grammar) -> list[MarkerPair]:
     """Return the markers around calls, those of the grammar first, and those that models write as well."""
-    tool_format = TOOL_FORMATS[grammar.tools] if grammar.tools else None
+    tool_format = grammar.tool_format
     variants = tool_format.variants if tool_format else ()
     own = [tool_format.call] if tool_format and tool_format.call and grammar.call in variants else []
     pairs = [*([grammar.call] if grammar.call else []), *own, *variants]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,7 +15,11 @@ from renderers.parsing.parser_names import (
     UNREAD_TOOL_PARSERS,
     check_name,
 )
-from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
+from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, ToolFormat, TurnLayout
+from renderers.parsing.tool_formats.base import CallKeys
+from renderers.parsing.tool_formats.derived import with_keys, with_tags
+from renderers.parsing.tool_formats.glm import PairTags
+from renderers.parsing.tool_formats.tags import Tags
 
 SPACES = " \t\n\r\x0b\x0c"
 
@@ -103,6 +108,10 @@ class Grammar:
     """The markers around all calls of a turn."""
     call: MarkerPair | None = None
     """The markers around each call."""
+    keys: CallKeys | None = None
+    """The keys of calls that are JSON objects, if these are not those of the tool format."""
+    tags: Tags | PairTags | None = None
+    """The tags within calls, if these are not those of the tool format."""
     assumes_reasoning: bool = False
     """Without a prompt, a completion is assumed to begin within reasoning."""
     reasoning_anywhere: bool = False
@@ -111,6 +120,18 @@ class Grammar:
     """A call within reasoning ends it, unless the closing marker follows later. None for the rule of the format."""
     keeps_text: bool | None = None
     """Text after a call is content. Otherwise it is skipped. None for the rule of the format."""
+
+    @property
+    def tool_format(self) -> ToolFormat | None:
+        """The tool format, with the keys or the tags of this grammar. None if the grammar has none."""
+        return _format_of(self.tools, self.keys, self.tags, self.call) if self.tools else None
+
+
+@functools.lru_cache(maxsize=256)
+def _format_of(tools: str, keys: CallKeys | None, tags: Tags | PairTags | None, call: MarkerPair | None) -> ToolFormat:
+    tool_format = TOOL_FORMATS[tools]
+    tool_format = tool_format if keys is None else with_keys(tool_format, keys)
+    return tool_format if tags is None or call is None else with_tags(tool_format, tags, call)
 
 
 _WITH_REASONING = (TurnLayout.MESSAGES, TurnLayout.SEGMENTS)
@@ -183,7 +204,7 @@ def apply_overrides(grammar: Grammar, overrides: ParserOverrides, *, declared: G
     """
     named, reasoning = TOOL_PARSERS.get(overrides.tool_parser or ""), None
     if declared is not None and "tool_parser" in overrides.from_response_template:
-        grammar = replace(grammar, tools=declared.tools, section=declared.section, call=declared.call)
+        grammar = with_calls_of(grammar, declared)
     if declared is not None and "reasoning_parser" in overrides.from_response_template:
         is_same = grammar.reasoning and declared.reasoning and grammar.reasoning.markers == declared.reasoning.markers
         grammar = grammar if is_same else replace(grammar, reasoning=declared.reasoning)
@@ -202,6 +223,11 @@ def apply_overrides(grammar: Grammar, overrides: ParserOverrides, *, declared: G
     return grammar
 
 
+def with_calls_of(grammar: Grammar, other: Grammar) -> Grammar:
+    """Return a grammar with the calls of another one."""
+    return replace(grammar, tools=other.tools, section=other.section, call=other.call, keys=other.keys, tags=other.tags)
+
+
 def _with_reasoning(grammar: Grammar, markers: MarkerPair, *, lead: str) -> Grammar:
     if grammar.reasoning is not None and grammar.reasoning.markers == markers:
         return grammar
@@ -213,4 +239,5 @@ def _with_reasoning(grammar: Grammar, markers: MarkerPair, *, lead: str) -> Gram
 def _with_tools(grammar: Grammar, key: str) -> Grammar:
     if grammar.tools == key:
         return grammar
-    return replace(grammar, tools=key, section=TOOL_FORMATS[key].section, call=TOOL_FORMATS[key].call)
+    own = TOOL_FORMATS[key]
+    return with_calls_of(grammar, Grammar(tools=key, section=own.section, call=own.call))

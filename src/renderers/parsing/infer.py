@@ -20,6 +20,7 @@ from renderers.core.probe_words import PROBE_CONTENT, PROBE_REASONING
 from renderers.core.probes import reasoning_fields
 from renderers.core.spans import Channel
 from renderers.core.text import LEXEME, compile_alternation
+from renderers.parsing.call_syntax import written_keys, written_tags
 from renderers.parsing.compiled import markers_within
 from renderers.parsing.grammar import NO_EDGES, SPACES, Edges, Grammar, ReasoningFormat
 from renderers.parsing.rendered_turns import RenderedTurn, parse_text, without_end
@@ -49,7 +50,7 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
     response = _response(turns)
     header = _header(turns, prompts, {*(reasoning.markers if reasoning else ()), *(response or ())})
     calls = _calls(tool_turns, Grammar(reasoning=reasoning, response=response), header)
-    tool_format = TOOL_FORMATS[calls.tools] if calls.tools else None
+    tool_format = calls.tool_format
     think, think_end = reasoning.markers if reasoning else ("", "")
     opens_reasoning = bool(prompts) and prompts[0].rfind(think) > prompts[0].rfind(think_end)
     return replace(
@@ -236,20 +237,16 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
         if turn.body(Channel.TOOL_NAME) is None:
             continue
         text = turn.text_after(header)
-        expected = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
+        keys = written_keys(turn, calls[0]["function"]["name"], calls[0]["function"]["arguments"])
         for tool_format, section, pair in _candidates(turn, turns):
-            grammar = replace(fields, tools=tool_format.key, section=section, call=pair)
-            calls_text = without_end(text, turns.key.special_tokens - {*(section or ()), *(pair or ())})
-            response = parse_text(grammar, calls_text)
-            # Some formats read the calls of another one as well, as malformed or as another syntax.
-            parsed = [
-                (call.name, call.arguments)
-                for call in response.tool_calls
-                if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
-                and RecoveryKind.OTHER_SYNTAX not in call.recoveries
-            ]
-            # Content in a turn of calls is a part of their markers, which the format does not read.
-            if parsed == expected and not response.content.strip():
+            own = None if tool_format.keys in (None, keys) else keys
+            grammar = replace(fields, tools=tool_format.key, section=section, call=pair, keys=own)
+            if _reads(grammar, text, calls, turns):
+                return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
+        written = written_tags(turns, header)
+        if written is not None:
+            grammar = replace(fields, **written._asdict())
+            if _reads(grammar, text, calls, turns):
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
     # A template that fails on calls, or describes these to the model only, can still contain the markers of a format.
     for tool_format in TOOL_FORMATS.values():
@@ -258,6 +255,22 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
         if is_distinct and all(map(turns.key.program.may_write, markers)):
             return replace(fields, tools=tool_format.key, section=tool_format.section, call=tool_format.call)
     return fields
+
+
+def _reads(grammar: Grammar, text: str, calls: Sequence[JsonObject], turns: TurnFormat) -> bool:
+    """Return True if a grammar reads the calls in the text of a turn, and nothing else."""
+    markers = {*(grammar.section or ()), *(grammar.call or ())}
+    response = parse_text(grammar, without_end(text, turns.key.special_tokens - markers))
+    # Some formats read the calls of another one as well, as malformed or as another syntax.
+    parsed = [
+        (call.name, call.arguments)
+        for call in response.tool_calls
+        if call.status is not ToolCallParseStatus.MALFORMED_STRUCTURE
+        and RecoveryKind.OTHER_SYNTAX not in call.recoveries
+    ]
+    expected = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
+    # Content in a turn of calls is a part of their markers, which the format does not read.
+    return parsed == expected and not response.content.strip()
 
 
 def _candidates(

@@ -22,7 +22,7 @@ from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefi
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
 from renderers.parsing.tool_formats import FoundCalls, Payload
-from renderers.parsing.tool_formats.json_calls import name_of
+from renderers.parsing.tool_formats.json_calls import ARGUMENTS, name_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
@@ -369,7 +369,7 @@ class ListScanner(MarkerScanner):
             except JsonError:
                 break
             name = name_of(value)
-            has_arguments = not value.keys().isdisjoint(("arguments", "parameters"))
+            has_arguments = not value.keys().isdisjoint(ARGUMENTS)
             if not has_arguments or name is None or self.calls.schemas.resolve(name) not in self.calls.schemas:
                 break
             spans.append((next_start, call_end))

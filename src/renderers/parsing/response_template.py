@@ -14,6 +14,7 @@ from typing import Any
 from renderers.core.lazy import lazy_pattern
 from renderers.parsing.grammar import SPACES, Edges, Grammar, ParserOverrides, ReasoningFormat
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair
+from renderers.parsing.tool_formats.base import CallKeys
 
 VERSION = 1
 REASONING_FIELDS = "reasoning_content", "reasoning", "thinking"
@@ -21,6 +22,8 @@ REASONING_FIELDS = "reasoning_content", "reasoning", "thinking"
 
 _ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
 _SPACES = r"\s*"
+_PLACEHOLDER = lazy_pattern(r"\{(?:content\.)?(\w+\.)?(\w+)\}")
+"""A member of the parsed content, or of an object in it."""
 
 
 def write_response_template(grammar: Grammar) -> dict[str, Any]:
@@ -53,7 +56,15 @@ def write_response_template(grammar: Grammar) -> dict[str, Any]:
                 f"the tool-call format {grammar.tools!r} cannot be written as response_template: {reason}. "
                 f"Supported: {written}."
             )
-        fields["tool_calls"] = _with_section(write(grammar.call), grammar.section)
+        if grammar.tags is not None:
+            raise ValueError(
+                f"the tool-call format {grammar.tools!r} cannot be written as response_template with other tags than "
+                "its own."
+            )
+        field = write(grammar.call)
+        if grammar.keys is not None:
+            field["transform"] = _called(*_members(grammar.keys, "" if field.get("transform_each") else "content."))
+        fields["tool_calls"] = _with_section(field, grammar.section)
     return {
         "version": VERSION,
         "defaults": {"role": "assistant"},
@@ -81,6 +92,7 @@ def read_response_template(record: Mapping[str, Any]) -> Grammar:
     trimmed = Edges(left=SPACES, right=SPACES)
     markers = next((_literals(fields[name]) for name in REASONING_FIELDS if name in fields), None)
     tools, call = _read_calls(fields["tool_calls"]) if "tool_calls" in fields else (None, None)
+    keys = _read_keys(fields["tool_calls"]) if tools and TOOL_FORMATS[tools].keys else None
     return Grammar(
         header=_first(record.get("start_anchor")),
         reasoning=ReasoningFormat(markers=markers, edges=trimmed) if markers else None,
@@ -90,6 +102,7 @@ def read_response_template(record: Mapping[str, Any]) -> Grammar:
         tools=tools,
         section=TOOL_FORMATS[tools].section if tools else None,
         call=call,
+        keys=None if tools is None or keys == TOOL_FORMATS[tools].keys else keys,
     )
 
 
@@ -146,6 +159,15 @@ def _read_calls(field: Mapping[str, Any]) -> tuple[str, MarkerPair | None]:
     raise ValueError("response_template has calls in a format that is not read. Pass tool_parser= with its name.")
 
 
+def _read_keys(field: Mapping[str, Any]) -> CallKeys | None:
+    """Return the keys of calls that are JSON objects. None if the record does not have them as placeholders."""
+    called = (field.get("transform") or {}).get("function") or {}
+    paths = [_PLACEHOLDER.fullmatch(str(called.get(key, ""))) for key in ("name", "arguments")]
+    if paths[0] is None or paths[1] is None or paths[0][1] != paths[1][1]:
+        return None
+    return CallKeys(paths[0][2], paths[1][2], (paths[0][1] or "").rstrip("."))
+
+
 _SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "seed_xml": ("<seed:tool_call>", "<function="),
     "qwen_xml": ("<function=", "<parameter="),
@@ -173,6 +195,12 @@ _SIGNATURES: Mapping[str, tuple[str, ...]] = {
 """The texts in the patterns of a field by which a tool format is recognised, the most specific first."""
 _LISTS = frozenset({"mistral_list", "command", "command_r", "granite", "phi4_mini"})
 """The formats with JSON lists that have markers of their own. All other lists are those of `jamba`."""
+
+
+def _members(keys: CallKeys, prefix: str) -> tuple[str, str]:
+    """Return the placeholders of the name and the arguments of a call with these keys."""
+    path = prefix + (f"{keys.wrapper}." if keys.wrapper else "")
+    return f"{{{path}{keys.name}}}", f"{{{path}{keys.arguments}}}"
 
 
 def _called(name: str, arguments: str) -> dict[str, Any]:

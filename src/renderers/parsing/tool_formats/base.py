@@ -86,6 +86,15 @@ class FoundCalls(NamedTuple):
     """The first ones of these calls as `ToolFormat.read` parses them, if finding them has parsed them already."""
 
 
+class CallKeys(NamedTuple):
+    """The keys of a JSON object that describes a call."""
+
+    name: str
+    arguments: str
+    wrapper: str = ""
+    """The key of an object around the name and the arguments, if there is one."""
+
+
 class TurnLayout(enum.StrEnum):
     """The layout of a turn in a format. It determines the states of the scanner."""
 
@@ -186,6 +195,9 @@ class ToolFormat:
     """A call of a tool that is not in the prompt has the status `UNKNOWN_TOOL`."""
     json_arguments: bool = False
     """The arguments are one JSON object, so a stream can emit their text."""
+    keys: CallKeys | None = None
+    """The keys of calls that are JSON objects. A template can write others, which `read` and `read_head` accept as the
+    argument `keys`, and `find` too if the calls have no markers."""
     json_list: bool = False
     """The calls between two markers are the objects of a JSON list (layout `LISTS`). A stream emits them one by one."""
     list_opening: str | None = "["

@@ -22,15 +22,21 @@ from renderers.parsing.tool_formats.json_calls import read_arguments
 _NAME_END = ">"
 
 
-def _read(payload: Payload) -> ParsedToolCall:
-    parts = payload.partition(_NAME_END)
+def read_named(payload: Payload, *, name_end: str = _NAME_END) -> ParsedToolCall:
+    """Parse a call with a name, the end of the tag around it, and a JSON object."""
+    parts = payload.partition(name_end)
     return failed_call(MALFORMED) if parts is None else named_call(parts[0].strip(), *read_arguments(parts[1]))
 
 
-def _read_head(payload: Payload) -> CallHead:
-    return head_before(payload, _NAME_END)
+def read_named_head(payload: Payload, *, name_end: str = _NAME_END) -> CallHead:
+    """Parse the name of such a call."""
+    return head_before(payload, name_end)
 
 
 FUNCTIONARY = ToolFormat(
-    key="functionary", call=("<function=", "</function>"), json_arguments=True, read=_read, read_head=_read_head
+    key="functionary",
+    call=("<function=", "</function>"),
+    json_arguments=True,
+    read=read_named,
+    read_head=read_named_head,
 )

@@ -20,6 +20,7 @@ object with a name and arguments between the markers of a call, or a list of the
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.parsing.tool_formats.base import CallHead, MarkerPair, Payload, ToolFormat, call_of_values, recovered
@@ -27,13 +28,23 @@ from renderers.parsing.tool_formats.json_calls import begins_json, list_calls_in
 from renderers.parsing.tool_formats.tags import value_end
 
 
-def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
-    """Parse a call. `inner` are the markers around a key and a value, and the marker after the name if there is one."""
-    key_marker, key_end, value_marker, closer, *separators = map(payload.mark, inner)
+class PairTags(NamedTuple):
+    """The markers around a key and around a value, and the marker after the name if there is one."""
+
+    key: str
+    key_end: str
+    value: str
+    value_end: str
+    separator: str = ""
+
+
+def read_pairs(payload: Payload, *, tags: PairTags) -> ParsedToolCall:
+    """Parse a call with markers around its keys and its values."""
+    key_marker, key_end, value_marker, closer, name_end = map(payload.mark, tags)
     byte_name, *parts = payload.byte_text.split(key_marker)
     after_name, recoveries = "", list[RecoveryKind]()
-    if separators:
-        byte_name, separator, after_name = byte_name.partition(separators[0])
+    if name_end:
+        byte_name, separator, after_name = byte_name.partition(name_end)
         if not separator:
             recoveries.append(RecoveryKind.MISSING_SEPARATOR)
     name = payload.decode(byte_name).strip()
@@ -59,15 +70,10 @@ def _read(payload: Payload, *, inner: tuple[str, ...]) -> ParsedToolCall:
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed, recoveries=tuple(recoveries))
 
 
-def _read_head(payload: Payload, *, inner: tuple[str, ...]) -> CallHead:
-    # The marker after the name, or else that of the first key.
-    name, end = payload.head(inner[4] if len(inner) > 4 else inner[0])
+def read_pairs_head(payload: Payload, *, tags: PairTags) -> CallHead:
+    """Parse the name of such a call. The marker after the name ends it, or else that of the first key."""
+    name, end = payload.head(tags.separator or tags.key)
     return CallHead() if name is None else CallHead(name.strip(), end)
-
-
-def _inner(suffix: str = "") -> tuple[str, ...]:
-    names = ("arg_key", "/arg_key", "arg_value", "/arg_value")
-    return tuple(f"<{name}{suffix}>" for name in names)
 
 
 def _pair(name: str, suffix: str = "") -> MarkerPair:
@@ -76,32 +82,33 @@ def _pair(name: str, suffix: str = "") -> MarkerPair:
 
 def _hy3(key: str, suffix: str) -> ToolFormat:
     """Return the format of Hy3 with a suffix in all markers."""
-    inner = (*_inner(suffix), f"<tool_sep{suffix}>")
+    tags = PairTags(*_pair("arg_key", suffix), *_pair("arg_value", suffix), f"<tool_sep{suffix}>")
     return ToolFormat(
         key=key,
         section=_pair("tool_calls", suffix),
         call=_pair("tool_call", suffix),
         value=_pair("arg_value", suffix),
-        inner=inner,
+        inner=tags,
         separates_calls=True,
         rejects_unknown_tools=True,
-        read=functools.partial(_read, inner=inner),
-        read_head=functools.partial(_read_head, inner=inner),
+        read=functools.partial(read_pairs, tags=tags),
+        read_head=functools.partial(read_pairs_head, tags=tags),
         find=list_calls_in,
     )
 
 
+_TAGS = PairTags(*_pair("arg_key"), *_pair("arg_value"))
 GLM = ToolFormat(
     key="glm",
     call=_pair("tool_call"),
     value=_pair("arg_value"),
-    inner=_inner(),
+    inner=_TAGS[:4],
     separates_calls=True,
     keeps_text=True,
     rejects_unknown_tools=True,
     assumes_prompt=True,
-    read=functools.partial(_read, inner=_inner()),
-    read_head=functools.partial(_read_head, inner=_inner()),
+    read=functools.partial(read_pairs, tags=_TAGS),
+    read_head=functools.partial(read_pairs_head, tags=_TAGS),
     find=list_calls_in,
 )
 HY3 = _hy3("hy3", ":opensource")

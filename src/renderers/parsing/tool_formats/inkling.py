@@ -15,6 +15,7 @@ from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.tool_formats.base import (
     INVALID,
     CallHead,
+    CallKeys,
     Payload,
     SegmentKind,
     Segments,
@@ -29,7 +30,7 @@ TEXT, THINKING, CALL = "<|content_text|>", "<|content_thinking|>", "<|content_in
 _BODIES = TEXT, THINKING, CALL, "<|content_invoke_tool_text|>", "<|content_tool_error|>"
 _OTHER_ROLE = "<|message_"
 """The beginning of the tokens of other roles. A header does not contain that of the model."""
-_ARGUMENTS = ("args", "arguments")
+_KEYS = CallKeys("name", "args")
 _NAME = lazy_pattern(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,\s*"args"\s*:)?', re.DOTALL)
 
 
@@ -54,7 +55,7 @@ def _read(payload: Payload) -> ParsedToolCall:
         return named_call(written or name, arguments or None, INVALID)
     if isinstance(value, dict) and "name" not in value and name:
         value = {"name": name, **value}
-    return call_of(value, body, arguments=_ARGUMENTS)
+    return call_of(value, body, _KEYS)
 
 
 def _read_head(payload: Payload) -> CallHead:

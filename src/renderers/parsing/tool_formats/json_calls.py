@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind, ToolCallParseStatus
@@ -16,6 +16,7 @@ from renderers.parsing.tool_formats.base import (
     MISSING_NAME,
     OK,
     CallHead,
+    CallKeys,
     FoundCalls,
     Payload,
     failed_call,
@@ -25,16 +26,18 @@ from renderers.parsing.tool_formats.base import (
 
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
-NAMES, IDS = ("name", "tool_name"), ("id", "tool_call_id")
-"""The keys of the name and of the id in a JSON object that describes a call. The first one that is present counts."""
-_BESIDE_ARGUMENTS = frozenset({*NAMES, *IDS, "type", "index"})
-"""The keys of an object that describes a call without arguments."""
+NAME_ARGUMENTS, NAME_PARAMETERS = CallKeys("name", "arguments"), CallKeys("name", "parameters")
+_NAMES, ARGUMENTS, _IDS = ("name", "tool_name"), ("arguments", "parameters"), ("id", "tool_call_id")
+"""The keys of a name, of arguments and of an id that models write. The first one that is present counts."""
+_BESIDE_ARGUMENTS = frozenset({*_IDS, "type", "index"})
+"""The keys of an object beside its name and its arguments."""
 
 
 def list_calls_in(payload: Payload) -> FoundCalls | None:
     """Find the calls of a JSON list, or of JSON objects in any order. A broken object is the last call.
 
-    >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, ToolSchemas(None)))
+    >>> from renderers.parsing.schema import NO_SCHEMAS
+    >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, NO_SCHEMAS))
     FoundCalls(spans=[(1, 14), (16, 28)], broken=True, recoveries=(), calls=())
     """
     spans: list[tuple[int, int]] = []
@@ -48,53 +51,60 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
     return FoundCalls(spans) if spans else None
 
 
-def name_of(value: Any) -> str | None:
+def name_of(value: Any, keys: CallKeys = NAME_ARGUMENTS) -> str | None:
     """Return the name in a JSON object that describes a call. None if it has none."""
-    name = first_member(value, NAMES) if isinstance(value, dict) else None
+    key = _first_key(value, keys.name, _NAMES) if isinstance(value, dict) else None
+    name = None if key is None else value[key]
     return name if name and isinstance(name, str) else None
 
 
-def first_member(value: dict[str, Any], keys: Sequence[str]) -> Any:
-    """Return the value of the first key that is present. None if there is none."""
-    for key in keys:
-        if key in value:
-            return value[key]
-    return None
+def has_arguments(value: dict[str, Any], keys: CallKeys) -> bool:
+    """Return True if a JSON object has arguments, whatever these are."""
+    return _first_key(value, keys.arguments, ARGUMENTS) is not None
 
 
-def call_of(value: Any, text: str, *, arguments: Sequence[str] = ("arguments", "parameters")) -> ParsedToolCall:
+def _first_key(value: dict[str, Any], own: str, others: tuple[str, ...]) -> str | None:
+    """Return the key of the format if it is present, or else the first other one that is. None if there is none."""
+    return own if own in value else next((key for key in others if key in value), None)
+
+
+def call_of(value: Any, text: str, keys: CallKeys = NAME_ARGUMENTS) -> ParsedToolCall:
     """Return the call that a JSON object with a name and arguments describes.
 
-    `text` is the JSON text of the object. `arguments` are the keys that can hold the arguments; the
-    first key that is present counts. Without such a key, any other member may be an argument, so the call is malformed.
+    `text` is the JSON text of the object. A member with another key than that of the format is a difference from it.
+    Without arguments, any other member may be an argument, so the call is malformed.
     """
     if not isinstance(value, dict):
         return failed_call(MISSING_NAME)
-    name = name_of(value)
-    for key in arguments:
-        if key in value:
-            written = value[key]
-            is_object = isinstance(written, dict)
-            parsed = _new(ReadArguments, (written, OK, ())) if is_object else read_arguments(member_text(text, key))
-            break
+    outer, is_other = value, False
+    if keys.wrapper and isinstance(inner := value.get(keys.wrapper), dict):
+        value, text = inner, member_text(text, keys.wrapper)
+    name = name_of(value, keys)
+    key = _first_key(value, keys.arguments, ARGUMENTS)
+    if key is not None:
+        written, is_other = value[key], key != keys.arguments
+        is_object = isinstance(written, dict)
+        parsed = _new(ReadArguments, (written, OK, ())) if is_object else read_arguments(member_text(text, key))
     else:
-        if name is not None and value.keys() - _BESIDE_ARGUMENTS:
+        if name is not None and value.keys() - {keys.name, *_NAMES, *_BESIDE_ARGUMENTS}:
             return failed_call(MALFORMED, name)
         parsed = _NO_ARGUMENTS
-    call_id = first_member(value, IDS)
-    return named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
+    id_key = _first_key(outer, _IDS[0], _IDS)
+    call_id = None if id_key is None else outer[id_key]
+    call = named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
+    return recovered(call, RecoveryKind.OTHER_SYNTAX) if is_other or (name and keys.name not in value) else call
 
 
-def read_json_call(payload: Payload) -> ParsedToolCall:
+def read_json_call(payload: Payload, *, keys: CallKeys = NAME_ARGUMENTS) -> ParsedToolCall:
     """Parse a call that is a JSON object, which can be between code fences. A broken call has a name if it has one."""
     written = payload.text()
     text = without_fences(written) if "```" in written else written
     if "{" not in text and not begins_value(text):
         return failed_call(INVALID)
     try:
-        call = call_of(read_json(text), text)
+        call = call_of(read_json(text), text, keys)
     except JsonError:
-        return broken_call(payload, read_json_head(payload)) if "{" in text else failed_call(INVALID)
+        return broken_call(payload, read_json_head(payload, keys=keys)) if "{" in text else failed_call(INVALID)
     return call if text is written else recovered(call, RecoveryKind.CODE_FENCE)
 
 
@@ -166,20 +176,31 @@ def without_fences(text: str) -> str:
 
 _FENCED = lazy_pattern(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_HEAD = lazy_pattern(
-    rf'\s*\{{\s*(?:"(?:tool_call_)?id"\s*:\s*{_STRING}\s*,\s*)?"(?:tool_)?name"\s*:\s*({_STRING})\s*', re.DOTALL
-)
-_ARGUMENTS = lazy_pattern(r'(?:,\s*)?"(?:arguments|parameters)"\s*:')
+_MEMBERS = rf'(?:"(?:{"|".join(sorted(_BESIDE_ARGUMENTS))})"\s*+:\s*+(?:{_STRING}|\d++)\s*+,\s*+)*+'
+"""Members before the name."""
 
 
-def read_json_head(payload: Payload) -> CallHead:
+@functools.lru_cache(maxsize=64)
+def _head_patterns(keys: CallKeys) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of an object up to its name, and of the text between the name and the arguments."""
+    wrapper, names, arguments = (
+        "|".join(map(re.escape, dict.fromkeys(own)))
+        for own in ((keys.wrapper,), (keys.name, *_NAMES), (keys.arguments, *ARGUMENTS))
+    )
+    opening = rf'{_MEMBERS}"(?:{wrapper})"\s*+:\s*+\{{\s*+' if wrapper else ""
+    name = re.compile(rf'\s*+\{{\s*+{opening}{_MEMBERS}"(?:{names})"\s*+:\s*+({_STRING})\s*+', re.DOTALL)
+    return name, re.compile(rf'(?:,\s*+)?"(?:{arguments})"\s*+:')
+
+
+def read_json_head(payload: Payload, *, keys: CallKeys = NAME_ARGUMENTS) -> CallHead:
     """Parse the beginning of a JSON object with a name and then arguments."""
     byte_text = payload.byte_text
-    match = _HEAD.match(byte_text)
+    name_pattern, arguments_pattern = _head_patterns(keys)
+    match = name_pattern.match(byte_text)
     if match is None:
         return CallHead()
-    name = name_of({"name": read_string(payload.decode(match[1]))})
-    arguments = _ARGUMENTS.match(byte_text, match.end())
+    name = read_string(payload.decode(match[1])) or None
+    arguments = arguments_pattern.match(byte_text, match.end())
     start = arguments.end() if arguments else None
     return CallHead(name, match.end(1), start)
 

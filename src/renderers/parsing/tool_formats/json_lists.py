@@ -14,6 +14,7 @@ markers. Models also write a single object for the list, or several objects.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
@@ -23,6 +24,7 @@ from renderers.parsing.tool_formats.base import (
     MISSING_NAME,
     OK,
     CallHead,
+    CallKeys,
     FoundCalls,
     Payload,
     ToolFormat,
@@ -31,6 +33,8 @@ from renderers.parsing.tool_formats.base import (
     named_call,
 )
 from renderers.parsing.tool_formats.json_calls import (
+    ARGUMENTS,
+    NAME_ARGUMENTS,
     ReadArguments,
     broken_call,
     list_calls_in,
@@ -42,6 +46,7 @@ from renderers.parsing.tool_formats.json_calls import (
 
 _KEYED_HEAD = lazy_pattern(r'\s*\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
 _BESIDE_CALLS = lazy_pattern(r"(?:```(?:json)?|[ \t\n\r\[\],;])*")
+_TOOL_NAME_PARAMETERS = CallKeys("tool_name", "parameters")
 _MARKERS = ("[TOOL_CALLS]", ""), ("<tool_call>", "</tool_call>")
 
 
@@ -65,7 +70,7 @@ def _read_keyed_head(payload: Payload) -> CallHead:
     return CallHead(name, match.end(), match.end()) if match and name is not None else CallHead()
 
 
-def _find_bare(payload: Payload) -> FoundCalls | None:
+def _find_bare(payload: Payload, *, keys: CallKeys = NAME_ARGUMENTS) -> FoundCalls | None:
     """Find the calls that make up a whole turn: objects with a name and arguments, or with the name of a tool.
 
     A broken call counts if it begins with the name of a tool.
@@ -76,11 +81,9 @@ def _find_bare(payload: Payload) -> FoundCalls | None:
     listed = list_calls_in(payload.with_byte_text(byte_text))
     for start, end in listed.spans if listed else ():
         text = payload.decode(byte_text[start:end])
-        call = read_json_call(Payload(text, payload.mark, str, payload.schemas))
-        has_arguments = call.status is OK and any(key in text for key in ('"arguments"', '"parameters"'))
-        if not _BESIDE_CALLS.fullmatch(byte_text, position, start) or not (
-            has_arguments or call.name in payload.schemas
-        ):
+        call = read_json_call(Payload(text, payload.mark, str, payload.schemas), keys=keys)
+        is_whole = call.status is OK and any(f'"{key}"' in text for key in (keys.arguments, *ARGUMENTS))
+        if not _BESIDE_CALLS.fullmatch(byte_text, position, start) or not (is_whole or call.name in payload.schemas):
             return None
         position = end
     if listed is not None:
@@ -97,17 +100,30 @@ JAMBA = ToolFormat(
     call=("<tool_calls>", "</tool_calls>"),
     layout=TurnLayout.LISTS,
     json_arguments=True,
+    keys=NAME_ARGUMENTS,
     read=read_json_call,
     read_head=read_json_head,
     json_list=True,
 )
-COMMAND = dataclasses.replace(JAMBA, key="command", call=("<|START_ACTION|>", "<|END_ACTION|>"))
-COMMAND_R = dataclasses.replace(JAMBA, key="command_r", call=("Action:\n```json\n", "```"))
+COMMAND = dataclasses.replace(
+    JAMBA,
+    key="command",
+    call=("<|START_ACTION|>", "<|END_ACTION|>"),
+    keys=_TOOL_NAME_PARAMETERS,
+    read=functools.partial(read_json_call, keys=_TOOL_NAME_PARAMETERS),
+    read_head=functools.partial(read_json_head, keys=_TOOL_NAME_PARAMETERS),
+)
+COMMAND_R = dataclasses.replace(COMMAND, key="command_r", call=("Action:\n```json\n", "```"))
 GRANITE = dataclasses.replace(JAMBA, key="granite", call=("<|tool_call|>", ""), variants=(("<tool_call>", ""),))
 # The marker is a word that reasoning about code contains.
 PHI_4_MINI = dataclasses.replace(JAMBA, key="phi4_mini", call=("functools", ""), ends_reasoning=False)
 APERTUS = dataclasses.replace(
-    JAMBA, key="apertus", call=("<|tools_prefix|>", "<|tools_suffix|>"), read=_read_keyed, read_head=_read_keyed_head
+    JAMBA,
+    key="apertus",
+    call=("<|tools_prefix|>", "<|tools_suffix|>"),
+    keys=None,
+    read=_read_keyed,
+    read_head=_read_keyed_head,
 )
 XLAM = dataclasses.replace(
     JAMBA,

@@ -11,6 +11,7 @@ token, a call can be in the syntax of Python, as for the built-in tools of Llama
 
 from __future__ import annotations
 
+import functools
 import re
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
@@ -20,6 +21,7 @@ from renderers.parsing.schema import NO_SCHEMAS
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
     OK,
+    CallKeys,
     FoundCalls,
     Payload,
     ToolFormat,
@@ -27,26 +29,32 @@ from renderers.parsing.tool_formats.base import (
     failed_call,
     named_call,
 )
-from renderers.parsing.tool_formats.json_calls import broken_call, call_of, name_of, read_json_head
+from renderers.parsing.tool_formats.json_calls import (
+    NAME_PARAMETERS,
+    broken_call,
+    call_of,
+    has_arguments,
+    name_of,
+    read_json_head,
+)
 
 PYTHON_TAG = "<|python_tag|>"
-_ARGUMENTS = ("parameters", "arguments")
 # In byte text any other whitespace is a part of a character.
 _SPACE = r"[ \t\n\r]*"
 _PYTHON_CALL = re.compile(r"([\w-]+)\.call\(")
 _BEFORE, _BETWEEN, _END = map(re.compile, (_SPACE, f"{_SPACE}[;\n]{_SPACE}", rf"{_SPACE}\Z"))
 
 
-def _parse(text: str) -> ParsedToolCall:
+def _parse(text: str, keys: CallKeys) -> ParsedToolCall:
     try:
         value, _ = read_json_prefix(text, 0, shallow=is_shallow(text))
-        return call_of(value, text, arguments=_ARGUMENTS)
+        return call_of(value, text, keys)
     except JsonError:
         payload = Payload(text, str, str, NO_SCHEMAS)
-        return broken_call(payload, read_json_head(payload))
+        return broken_call(payload, read_json_head(payload, keys=keys))
 
 
-def find_calls(payload: Payload) -> FoundCalls | None:
+def find_calls(payload: Payload, *, keys: CallKeys = NAME_PARAMETERS) -> FoundCalls | None:
     """Return the calls that make up a whole turn. None if the turn is anything else.
 
     An object with a name is a call if it has parameters, or if its name is the name of a tool. A broken
@@ -69,12 +77,12 @@ def find_calls(payload: Payload) -> FoundCalls | None:
             value, end = read_json_prefix(byte_text, start, shallow=shallow)
         except JsonError:
             value, end = None, len(byte_text)
-        has_arguments = name_of(value) and any(key in value for key in _ARGUMENTS)
-        if not has_arguments and _parse(payload.decode(byte_text[start:end])).name not in payload.schemas:
+        is_whole = bool(name_of(value, keys)) and has_arguments(value, keys)
+        if not is_whole and _parse(payload.decode(byte_text[start:end]), keys).name not in payload.schemas:
             return None
         spans.append((start, end))
         if is_text and value is not None:
-            calls.append(call_of(value, byte_text[start:end], arguments=_ARGUMENTS))
+            calls.append(call_of(value, byte_text[start:end], keys))
         if value is None or _END.match(byte_text, end):
             recoveries = ((RecoveryKind.OTHER_SYNTAX,) if tagged else ()) + (
                 (RecoveryKind.SEVERAL_CALLS,) if len(spans) > 1 else ()
@@ -109,11 +117,11 @@ def _find_python_calls(payload: Payload, start: int) -> FoundCalls | None:
     return None
 
 
-def _read(payload: Payload) -> ParsedToolCall:
+def _read(payload: Payload, *, keys: CallKeys = NAME_PARAMETERS) -> ParsedToolCall:
     text = payload.text()
     named = _PYTHON_CALL.match(text)
     if named is None:
-        return _parse(text)
+        return _parse(text, keys)
     try:
         call = read_call(text)
     except PythonError:
@@ -129,7 +137,8 @@ LLAMA = ToolFormat(
     within_text=("{", "[", "```", PYTHON_TAG),
     layout=TurnLayout.BARE_CALLS,
     json_arguments=True,
+    keys=NAME_PARAMETERS,
     read=_read,
-    read_head=read_json_head,
+    read_head=functools.partial(read_json_head, keys=NAME_PARAMETERS),
     find=find_calls,
 )

@@ -83,6 +83,8 @@ class Tags(NamedTuple):
     """Optional markup around a value that contains other markup."""
     lines: bool = True
     """Each value has a line break after it."""
+    name_end: str = ""
+    """The markup after the name, if it is not that after a key."""
 
     @property
     def value(self) -> MarkerPair:
@@ -91,10 +93,10 @@ class Tags(NamedTuple):
 
     def marked(self, mark: Callable[[str], str]) -> Tags:
         """Return the markup as it occurs in byte text."""
-        function, key_open, key_end, close, end, padding, unnamed, quotes, lines = self
+        function, key_open, key_end, close, end, padding, unnamed, quotes, lines, name_end = self
         marked_quotes = (mark(quotes[0]), mark(quotes[1])) if quotes else None
         texts = map(mark, (function, key_open, key_end, close, end, padding))
-        return _new(Tags, (*texts, unnamed, marked_quotes, lines))
+        return _new(Tags, (*texts, unnamed, marked_quotes, lines, mark(name_end or key_end)))
 
 
 def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
@@ -106,7 +108,7 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     """
     byte_text, decode, marks = payload.byte_text, payload.decode, tags.marked(payload.mark)
     function = byte_text.find(marks.function)
-    tag = _read_tag(byte_text, function + len(marks.function), marks.key_end) if function >= 0 else None
+    tag = _read_tag(byte_text, function + len(marks.function), marks.name_end) if function >= 0 else None
     if tag is None:
         return failed_call(MALFORMED)
     name = decode(tag.text).strip()
@@ -188,7 +190,7 @@ def read_tagged_head(payload: Payload, *, tags: Tags) -> CallHead:
     """Parse the name of a call with tagged values."""
     byte_text, marks = payload.byte_text, tags.marked(payload.mark)
     function = byte_text.find(marks.function)
-    tag = _read_tag(byte_text, function + len(marks.function), marks.key_end) if function >= 0 else None
+    tag = _read_tag(byte_text, function + len(marks.function), marks.name_end) if function >= 0 else None
     return CallHead(payload.decode(tag.text).strip(), tag.end) if tag and tag.closed else CallHead()
 
 

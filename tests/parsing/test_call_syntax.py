@@ -1,0 +1,166 @@
+"""The keys and the tags of calls are read off the turns of templates that no format was written for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
+from renderers.cli.models import describe_grammar
+from renderers.core.completions import RecoveryKind
+from renderers.parsing.evidence import RoundTrip
+from renderers.parsing.grammar import Grammar
+from renderers.parsing.response_template import read_response_template, write_response_template
+from renderers.parsing.tool_formats.base import CallKeys
+from renderers.parsing.tool_formats.glm import PairTags
+from renderers.parsing.tool_formats.tags import Tags
+
+START = "{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}{% if m.tool_calls %}"
+END = "{% endif %}<|end|>\n{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+ALL, EACH = (
+    "{% for c in m.tool_calls %}CALL{% endfor %}",
+    "{% for k, v in c.function.arguments.items() %}ITEM{% endfor %}",
+)
+NAME, ARGUMENTS, VALUE = "{{ c.function.name }}", "c.function.arguments", "{{ v if v is string else v | tojson }}"
+
+
+def renderer_of(calls: str) -> ChatRenderer:
+    """Return a renderer with a made-up template that writes calls in some way."""
+    return create_renderer(load_tokenizer(EMBEDDED), chat_template=START + calls + END, on_loss="ignore")
+
+
+def objects(name: str, arguments: str) -> str:
+    """Return the template text for the JSON object of a call."""
+    return f"{{{{ {{'{name}': c.function.name, '{arguments}': {ARGUMENTS}}} | tojson }}}}"
+
+
+def each(call: str, item: str = "") -> str:
+    """Return the template text for all calls, and for their parameters in the place of `ITEMS`."""
+    return ALL.replace("CALL", call.replace("ITEMS", EACH.replace("ITEM", item)))
+
+
+LIST = "<calls>[" + each(objects("tool", "input") + "{{ ', ' if not loop.last }}") + "]</calls>"
+INVOKE = each(f'<invoke name="{NAME}">\nITEMS</invoke>\n', f'<parameter name="{{{{ k }}}}">{VALUE}</parameter>\n')
+KEYS: dict[str, tuple[str, str, tuple[str, str] | None, CallKeys]] = {
+    "object": (
+        each(f"<tool_call>{objects('tool_name', 'parameters')}</tool_call>"),
+        *("hermes", ("<tool_call>", "</tool_call>"), CallKeys("tool_name", "parameters")),
+    ),
+    "other words": (
+        each(f"<call>\n{objects('function', 'args')}\n</call>\n"),
+        *("hermes", ("<call>", "</call>"), CallKeys("function", "args")),
+    ),
+    "whole calls": (
+        each("<call>{{ c | tojson }}</call>"),
+        *("hermes", ("<call>", "</call>"), CallKeys("name", "arguments", "function")),
+    ),
+    "list": (LIST, "jamba", ("<calls>", "</calls>"), CallKeys("tool", "input")),
+    "bare list": (LIST[7:-8], "xlam", None, CallKeys("tool", "input")),
+}
+TAGS: dict[str, tuple[str, Grammar]] = {
+    "names in attributes": (
+        f"<function_calls>\n{INVOKE}</function_calls>",
+        Grammar(
+            tools="minimax",
+            section=("<function_calls>", "</function_calls>"),
+            call=('<invoke name="', "</invoke>"),
+            tags=Tags("", '<parameter name="', '">', "</parameter>", name_end='">'),
+        ),
+    ),
+    "no section": (
+        each(f"<use tool='{NAME}'>ITEMS</use>", f"<arg key='{{{{ k }}}}'>{VALUE}</arg>"),
+        Grammar(
+            tools="minimax",
+            call=("<use tool='", "</use>"),
+            tags=Tags("", "<arg key='", "'>", "</arg>", lines=False, name_end="'>"),
+        ),
+    ),
+    "two levels": (
+        each(f"<|call|>\n<fn={NAME}>\nITEMS</fn>\n<|/call|>\n", f'<p name="{{{{ k }}}}">\n{VALUE}\n</p>\n'),
+        Grammar(
+            tools="qwen_xml",
+            call=("<|call|>", "<|/call|>"),
+            tags=Tags("<fn=", '<p name="', '">', "</p>", "</fn>", padding="\n", name_end=">"),
+        ),
+    ),
+    "pairs": (
+        each(f"<tc>{NAME}\nITEMS</tc>", f"<k>{{{{ k }}}}</k><v>{VALUE}</v>\n"),
+        Grammar(tools="glm", call=("<tc>", "</tc>"), tags=PairTags("<k>", "</k>", "<v>", "</v>")),
+    ),
+    "JSON after a name": (
+        each(f'<tool name="{NAME}">{{{{ {ARGUMENTS} | tojson }}}}</tool>'),
+        Grammar(tools="functionary", call=('<tool name="', "</tool>"), tags=Tags("", "", "", "", name_end='">')),
+    ),
+}
+READ = {"a call", "two calls", "no arguments", "typed arguments", "code in arguments", "strings like numbers"}
+
+
+def assert_read(renderer: ChatRenderer) -> None:
+    """Check that the template's calls are read, and that nothing in them is a difference from the format."""
+    outcomes = {name: item.outcome for name, item in renderer.resolution.evidence.items()}
+    assert {name for name in READ if outcomes[name] is not RoundTrip.EXACT} == set()
+    call = {"id": "call00000", "type": "function", "function": {"name": "look", "arguments": {"at": "é"}}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": [call, call]},
+    ]
+    prompt = renderer.render_ids(messages[:1], add_generation_prompt=True)
+    ids = renderer.render_ids(messages)[len(prompt) :]
+    parsed = renderer.parse_response(ids, prompt_ids=prompt)
+    assert [(call.name, call.arguments, call.recoveries) for call in parsed.tool_calls] == [
+        ("look", {"at": "é"}, ())
+    ] * 2
+    parser = renderer.parser(prompt_ids=prompt)
+    for token in ids:
+        parser.feed([token])
+    assert parser.close() == parsed
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_are_derived(name: str) -> None:
+    template, tools, call, keys = KEYS[name]
+    renderer = renderer_of(template)
+    grammar = renderer.resolution.grammar
+    assert (grammar.tools, grammar.call, grammar.keys, grammar.tags) == (tools, call, keys, None)
+    assert f"with the keys {keys.name}, {keys.arguments}" in describe_grammar(grammar)
+    assert_read(renderer)
+
+
+@pytest.mark.parametrize("name", TAGS)
+def test_tags_are_derived(name: str) -> None:
+    template, expected = TAGS[name]
+    renderer = renderer_of(template)
+    grammar = renderer.resolution.grammar
+    assert (grammar.tools, grammar.section, grammar.call) == (expected.tools, expected.section, expected.call)
+    assert (grammar.keys, grammar.tags) == (None, expected.tags)
+    assert "with the tags" in describe_grammar(grammar)
+    assert_read(renderer)
+
+
+def test_the_keys_of_a_format_are_not_repeated() -> None:
+    assert renderer_of(each(f"<call>{objects('name', 'arguments')}</call>")).resolution.grammar.keys is None
+
+
+def test_calls_with_the_usual_keys_list_a_difference() -> None:
+    renderer = renderer_of(KEYS["other words"][0])
+    ids = renderer.tokenizer.encode('<call>{"name": "look", "arguments": {}}</call>', add_special_tokens=False)
+    (call,) = renderer.parse_response(ids).tool_calls
+    assert (call.name, call.arguments, call.recoveries) == ("look", {}, (RecoveryKind.OTHER_SYNTAX,))
+
+
+@pytest.mark.parametrize("call", ["<call>{{ c.function.name }}</call>", "{{ c.function.name }}: {{ c.id }}"])
+def test_calls_without_arguments_are_not_read(call: str) -> None:
+    assert renderer_of(each(call)).resolution.grammar.tools is None
+
+
+@pytest.mark.parametrize("name", ["object", "other words", "whole calls", "list"])
+def test_a_response_template_has_the_keys(name: str) -> None:
+    grammar = renderer_of(KEYS[name][0]).resolution.grammar
+    read = read_response_template(write_response_template(grammar))
+    assert (read.tools, read.call, read.keys) == (grammar.tools, grammar.call, grammar.keys)
+
+
+def test_a_response_template_has_no_other_tags() -> None:
+    with pytest.raises(ValueError, match="other tags"):
+        write_response_template(renderer_of(TAGS["pairs"][0]).resolution.grammar)
