@@ -244,6 +244,8 @@ OWN: dict[str, tuple[str, ...]] = {
         '<|tool_call_start|>[{"name": "a"}]<|tool_call_end|><|tool_call_start|>[]<|tool_call_end|>',
         "<|tool_call_start|>[a(x=1), b(x='é<|stop|>",
         "<|tool_call_start|> a é b(x=[1, 2]) é<|tool_call_end|>",
+        "<|tool_call_start|>[a(x='é<|tool_call_end|>', y=1)]<|tool_call_end|>é<|tool_call_start|>[a(x='é<|stop|>",
+        "<|tool_call_start|>[a(x='é<|tool_call_end|><|tool_call_start|>[a(x='é')]<|tool_call_end|><|stop|>",
     ),
     "olmo": ("<function_calls>\na(x=1)\nb(y=null)\n</function_calls>é", "<function_calls>a(x=é, y=2)</function_calls>"),
     "pythonic": (

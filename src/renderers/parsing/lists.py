@@ -19,9 +19,11 @@ from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field
 from renderers.parsing.grammar import NO_EDGES, SPACES
 from renderers.parsing.lenient_json import JsonError, read_json, read_json_prefix
+from renderers.parsing.list_ends import end_of_list
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
 from renderers.parsing.tool_formats import FoundCalls, Payload
+from renderers.parsing.tool_formats.base import Finder
 from renderers.parsing.tool_formats.json_calls import ARGUMENTS, name_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
@@ -159,8 +161,25 @@ class ListScanner(MarkerScanner):
         closing = self._find_end(final)
         if closing is None:
             return False
-        buffer, (end, marker) = self.buffer, closing
+        buffer, (end, marker), compiled = self.buffer, closing, self.compiled
         listed = self._find(buffer.position, end)
+        find_strictly = compiled.tool_format.find_strictly if compiled.tool_format else None
+        is_broken = listed is None or listed.broken
+        if is_broken and find_strictly and marker and marker not in compiled.marker_text.stops:
+            list_end = end_of_list(
+                buffer.byte_text,
+                buffer.position,
+                end,
+                markers=self.closing[1].markers,
+                stops=compiled.marker_text.stops,
+                find=functools.partial(self._find, find=find_strictly),
+                final=final,
+            )
+            if list_end is True:
+                # Waiting for as much text again keeps the time linear.
+                buffer.defer(compiled.stop_markers, limit=len(buffer.byte_text) - buffer.position)
+                return False
+            end, marker, listed = list_end or (end, marker, listed)
         if listed is None:
             return self._end_list_without_calls(end, marker)
         self._read_calls(listed, end, cut_off=None if self._closes(marker) else ToolCallParseStatus.UNCLOSED_BLOCK)
@@ -380,13 +399,15 @@ class ListScanner(MarkerScanner):
             after = closed.end() if closed else after
         return FoundCalls(spans, recoveries=(RecoveryKind.CALL_IN_CONTENT,)), position + after
 
-    def _find(self, start: int, end: int) -> FoundCalls | None:
+    def _find(self, start: int, end: int, *, find: Finder | None = None) -> FoundCalls | None:
+        """Find the calls between two positions, with a function of the format, or else with that for all texts."""
         tool_format, marker_text = self.compiled.tool_format, self.compiled.marker_text
         assert tool_format is not None
-        assert tool_format.find is not None
+        find = find or tool_format.find
+        assert find is not None
         # An id that is not a token can be anywhere, and is not part of the text.
         text = self.buffer.byte_text[start:end].replace(UNKNOWN, " ")
-        return tool_format.find(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
+        return find(Payload(text, marker_text.mark, marker_text.decode, self.calls.schemas))
 
     def _read_calls(self, listed: FoundCalls, end: int, *, cut_off: ToolCallParseStatus | None) -> None:
         """Read the calls that were found, and the text between them up to `end`.

@@ -86,6 +86,10 @@ class FoundCalls(NamedTuple):
     """The first ones of these calls as `ToolFormat.read` parses them, if finding them has parsed them already."""
 
 
+Finder = Callable[[Payload], FoundCalls | None]
+"""Finds the calls in a text."""
+
+
 class CallKeys(NamedTuple):
     """The keys of a JSON object that describes a call."""
 
@@ -212,11 +216,13 @@ class ToolFormat:
     """Parse the beginning of a payload. The result does not change when more text follows, except for None."""
     segments: Segments | None = None
     """The segments of a turn, in the layout `SEGMENTS`."""
-    find: Callable[[Payload], FoundCalls | None] | None = None
+    find: Finder | None = None
     """Find the calls in a text with several. The layouts with lists other than JSON lists require it.
 
     None if the text has none. Never raises.
     """
+    find_strictly: Finder | None = None
+    """As `find`, without recoveries. If it finds calls up to a later marker, one before it is text of a string."""
 
 
 def failed_call(status: ToolCallParseStatus, name: str | None = None) -> ParsedToolCall:

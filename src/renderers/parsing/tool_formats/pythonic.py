@@ -79,16 +79,16 @@ def _read_head(payload: Payload) -> CallHead:
     return CallHead(payload.decode(start[1]), start.end()) if start else CallHead()
 
 
-def _find(payload: Payload, *, brackets: bool) -> FoundCalls | None:
+def _find(payload: Payload, *, brackets: bool, strict: bool = False) -> FoundCalls | None:
     """Find the calls between two markers. Text that is not a call and does not begin as one ends them.
 
-    `brackets` is True if the format has brackets around them.
+    `brackets` is True if the format has brackets around them. With `strict`, strings have no quotes without escapes.
     """
     byte_text, start = payload.byte_text, _end_of(_BEFORE, payload.byte_text, 0)
     if byte_text.startswith("{", start):
         return list_calls_in(payload)
     spans: list[tuple[int, int]] = []
-    for lenient in (False, True):
+    for lenient in (False,) if strict else (False, True):
         spans, position = _spans(byte_text, start, lenient=lenient)
         if not CALL_START.match(byte_text, position):
             if not spans:
@@ -147,6 +147,7 @@ LFM_2 = ToolFormat(
     read=_read,
     read_head=_read_head,
     find=functools.partial(_find, brackets=True),
+    find_strictly=functools.partial(_find, brackets=True, strict=True),
 )
 OLMO = dataclasses.replace(
     LFM_2,
@@ -154,6 +155,7 @@ OLMO = dataclasses.replace(
     call=("<function_calls>", "</function_calls>"),
     keeps_text=False,
     find=functools.partial(_find, brackets=False),
+    find_strictly=functools.partial(_find, brackets=False, strict=True),
 )
 PYTHONIC = ToolFormat(
     key="pythonic",
@@ -164,4 +166,5 @@ PYTHONIC = ToolFormat(
     read=_read,
     read_head=_read_head,
     find=_find_bare,
+    find_strictly=functools.partial(_find, brackets=True, strict=True),
 )
