@@ -29,8 +29,8 @@ from renderers.parsing.tool_formats.base import recovered
 _CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _MARKERS = TurnLayout.MARKERS
 _BESIDE_CALLS = SPACES + "[],;"
-_NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}\[\]()<>|｜]""")
-"""Whitespace, quotes, brackets and parts of markers. A name with these is text that is not a name."""
+_NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}\[\]()<>|｜=]""")
+"""Whitespace, quotes, brackets, and parts of markers and headers. A name with these is text that is not a name."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 

@@ -20,7 +20,9 @@ from renderers.parsing.tool_formats.harmony import (
 
 _START, _MARK = re.escape(START), re.escape(CHANNEL)
 _TO = r"(?:to=[^\s<]*+)?"
-_TYPE = rf"(?:{re.escape(CONSTRAIN)}\s*+\w*+|json|code)?\s*+"
+_TYPES = "json", "code"
+"""The types of the body of a call."""
+_TYPE = rf"(?:{re.escape(CONSTRAIN)}\s*+\w*+|{'|'.join(_TYPES)})?\s*+"
 _NAMES = "|".join(CHANNELS)
 _ROLE = lazy_pattern(_START + r"(\w+)")
 _CHANNEL = lazy_pattern(_MARK + r"\s*(\w+)")
@@ -74,10 +76,11 @@ def read_header(text: str, tools: Container[str]) -> Header:
         if (recipient := _recipient_in_channel(text, tools)) is not None:
             channels, is_complete = [], False
     elif recipient.removeprefix(FUNCTIONS) not in tools:
-        for channel in CHANNELS:
-            name = recipient.removesuffix(channel)
+        for word in (*CHANNELS, *_TYPES):
+            name = recipient.removesuffix(word)
             if name != recipient and name.removeprefix(FUNCTIONS) in tools:
-                recipient, channels, is_complete = name, channels or [channel], False
+                recipient, is_complete = name, False
+                channels = channels or [word] * (word in CHANNELS)
     header = Header(role, channels[-1] if channels else "", recipient)
     is_complete = is_complete and bool(channels or not header.is_call)
     return header if is_complete else header._replace(recoveries=(RecoveryKind.INCOMPLETE_HEADER,))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renderers.core.completions import RecoveryKind, Region, ToolCallParseStatus
+from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import MarkerSet
 from renderers.parsing.compiled import TEXT_IN_SECTION, CompiledGrammar
 from renderers.parsing.emitter import Field, complete_characters_end, skipped_because
@@ -18,6 +19,8 @@ from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 # Attributes of enum classes are slow in Python 3.11.
 _REASONING, _CONTENT, _CALL = Region.REASONING, Region.CONTENT, Region.CALL
+_OTHER_ROLE = lazy_pattern(r"[^\s.]*+(?:[ \t]++\S++)*+")
+"""The header of a segment of another role."""
 _OTHER = Field(skipped_because("a message of another role"), _CONTENT)
 
 
@@ -99,6 +102,7 @@ class SegmentScanner(MessageScanner):
         kind = self._segments.kind_of(self.decode(byte_text[header:position]), self.decode(marker))
         if kind is SegmentKind.SECTION:
             self._has_section = True
+        header = self._skip_before_header(header, position, kind)
         if kind is SegmentKind.CALL:
             if not self._has_section:
                 self.calls.recoveries.append(RecoveryKind.MISSING_OPENING_MARKER)
@@ -108,8 +112,6 @@ class SegmentScanner(MessageScanner):
             self.emitter.read_markers_to(end)
             self.current = self.in_body
             return
-        if kind in (SegmentKind.REASONING, SegmentKind.CONTENT):
-            self._skip_unknown_header(header, position)
         self.emitter.read_markers_to(end)
         if kind is SegmentKind.REASONING:
             self.opened_reasoning = True
@@ -119,12 +121,23 @@ class SegmentScanner(MessageScanner):
         else:
             self.begin(self.in_body, TEXT_IN_SECTION if kind is SegmentKind.SECTION else _OTHER)
 
-    def _skip_unknown_header(self, start: int, end: int) -> None:
-        """Skip the text of a header, if the format has no such header."""
-        text = self.decode(self.buffer.byte_text[start:end]).strip()
-        if not self._segments.header.fullmatch(text) and not self._is_prompt(end):
-            self.emitter.read_markers_to(start)
-            self.emitter.emit_skipped(end, text, "in a header")
+    def _skip_before_header(self, start: int, end: int, kind: SegmentKind) -> int:
+        """Skip text before the header of a segment, which the format does not have there. Return the header's start."""
+        if self._is_prompt(end):
+            return start
+        segments, byte_text = self._segments, self.buffer.byte_text
+        in_call = kind is SegmentKind.CALL
+        pattern = segments.call_header if in_call and segments.call_header else segments.header
+        pattern = _OTHER_ROLE if kind is SegmentKind.OTHER else pattern
+        text = self.decode(byte_text[start:end])
+        if pattern.fullmatch(text.strip()):
+            return start
+        # A header is on a line of its own.
+        line = byte_text.rfind("\n", start, end) + 1 if in_call else end
+        header = line if line and pattern.fullmatch(self.decode(byte_text[line:end]).strip()) else end
+        self.emitter.read_markers_to(start)
+        self.emitter.emit_skipped(header, self.decode(byte_text[start:header]).strip(), "in a header")
+        return header
 
     def in_body(self, final: bool) -> bool:
         """Read the body of a segment, up to the marker that ends it or begins another one."""

@@ -140,6 +140,8 @@ class Segments:
     """Return the field of a segment, by its header and the marker after it."""
     header: re.Pattern[str] = re.compile("")
     """The texts that headers of reasoning and content can have. Other text in such a header is skipped."""
+    call_header: re.Pattern[str] | None = None
+    """The texts that headers of calls can have, if these are not those of `header`."""
     section: str = ""
     """The marker before all calls, if the format has one."""
     call_end: str = ""

@@ -20,6 +20,7 @@ import functools
 
 from renderers.core.completions import ParsedToolCall, RecoveryKind
 from renderers.core.lazy import lazy_pattern
+from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats.base import (
     MALFORMED,
     OK,
@@ -60,7 +61,7 @@ def _read(payload: Payload, *, fenced: bool) -> ParsedToolCall:
     byte_text = payload.byte_text
     kind, start = payload.head(_SEPARATOR)
     if kind is None:
-        return _read_unseparated(payload.text())
+        return _read_unseparated(payload.text(), payload.schemas)
     kind, after = kind.strip(), payload.decode(byte_text[start:])
     named_after = bool(_has_name_after(kind, byte_text, start, fenced=fenced))
     name, body = _split_name(after) if named_after else (kind, after)
@@ -80,16 +81,21 @@ def _without_fences(text: str) -> str:
     return text.removeprefix("```json").removeprefix("```").removesuffix("```")
 
 
-def _read_unseparated(text: str) -> ParsedToolCall:
+def _read_unseparated(text: str, schemas: ToolSchemas) -> ParsedToolCall:
     """Parse a call without a separator. Return its name and arguments only if the arguments are an object.
 
-    A name with spaces can be text, so that call is malformed.
+    A name with spaces can be text, so that call is malformed. So is one that begins with the type of V3, unless a tool
+    has the name, or the rest of it.
     """
     name, body = _split_name(text)
+    is_name = " " not in name
+    if name.startswith(_TYPE) and name not in schemas:
+        is_name = name.removeprefix(_TYPE) in schemas
+        name = name.removeprefix(_TYPE) if is_name else name
     arguments, _, recoveries = read_arguments(_without_fences(body))
     if name and body.strip() and isinstance(arguments, dict):
         recoveries += (RecoveryKind.MISSING_SEPARATOR,)
-        return named_call(name, arguments, MALFORMED if " " in name else OK, recoveries)
+        return named_call(name, arguments, OK if is_name else MALFORMED, recoveries)
     return failed_call(MALFORMED)
 
 

@@ -40,7 +40,7 @@ _QUOTED_VALUE = {
     for quote in ('"', "'")
 }
 """A value in such quotes."""
-_NOT_IN_KEYS = lazy_pattern("""["',]""")
+_NOT_IN_KEYS = lazy_pattern("""["',{]""")
 
 FindSchema = Callable[[str], Schema | None]
 """Return the schema of a member of an object. None if its types are unknown."""

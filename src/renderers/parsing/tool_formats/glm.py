@@ -65,7 +65,7 @@ def read_pairs(payload: Payload, *, tags: PairTags) -> ParsedToolCall:
         if closing:
             pairs.append((payload.decode(key).strip(), payload.decode(value)))
         # A key with two values. A value can contain the marker that ends it.
-        is_single = value_marker not in value
+        is_single = value_marker not in value and value_marker not in key and not (name_end and name_end in key)
         well_formed = bool(well_formed and closing and is_single and not (before.strip() or after.strip()))
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed, recoveries=tuple(recoveries))
 

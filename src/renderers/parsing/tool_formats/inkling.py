@@ -30,6 +30,7 @@ TEXT, THINKING, CALL = "<|content_text|>", "<|content_thinking|>", "<|content_in
 _BODIES = TEXT, THINKING, CALL, "<|content_invoke_tool_text|>", "<|content_tool_error|>"
 _OTHER_ROLE = "<|message_"
 """The beginning of the tokens of other roles. A header does not contain that of the model."""
+_CALL_HEADER = lazy_pattern(rf"(?:{re.escape(START)})?\s*+[^\s<>]*+")
 _KEYS = CallKeys("name", "args")
 _NAME = lazy_pattern(r'\s*\{\s*"name"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,\s*"args"\s*:)?', re.DOTALL)
 
@@ -72,7 +73,7 @@ INKLING = ToolFormat(
     call=None,
     inner=(START, *_BODIES, END, STOP),
     layout=TurnLayout.SEGMENTS,
-    segments=Segments(starts=(START,), bodies=_BODIES, ends=(END, STOP), kind_of=_kind_of),
+    segments=Segments(starts=(START,), bodies=_BODIES, ends=(END, STOP), kind_of=_kind_of, call_header=_CALL_HEADER),
     json_arguments=True,
     read=_read,
     read_head=_read_head,

@@ -47,7 +47,7 @@ def _attributes(text: str) -> dict[str, str]:
 
 
 class _Tag(NamedTuple):
-    """The attributes and the text of a tag, and whether it is closed."""
+    """The attributes and the text of a tag, and whether it is closed and has no other text."""
 
     attributes: dict[str, str]
     text: str
@@ -85,8 +85,9 @@ def _tags(payload: Payload, start: int, markers: tuple[str, str]) -> tuple[list[
             end, start = closed, closed + len(closer)
         else:
             end = start = following if following >= 0 else len(byte_text)
-        attributes = _attributes(payload.decode(byte_text[head_start:separated]))
-        tags.append(_Tag(attributes, payload.decode(byte_text[body:end]), is_closed))
+        head = payload.decode(byte_text[head_start:separated])
+        is_closed = is_closed and not _ATTRIBUTE.sub("", head).strip()
+        tags.append(_Tag(_attributes(head), payload.decode(byte_text[body:end]), is_closed))
     return tags, payload.decode("".join([*outside, byte_text[start:]]))
 
 

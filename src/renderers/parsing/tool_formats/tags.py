@@ -131,16 +131,22 @@ def read_tagged(payload: Payload, *, tags: Tags) -> ParsedToolCall:
     recoveries: tuple[RecoveryKind, ...] = (RecoveryKind.REPEATED_MARKER,) if repeated else ()
     if marks.end and not end:
         recoveries += (RecoveryKind.MISSING_CLOSING_MARKER,)
+        # Then the marker at the end of a value can be that of the call.
+        well_formed = well_formed and not any(text.rstrip().endswith(tags.end) for _, text in pairs)
     well_formed = well_formed and not "".join([*outside, rest, after]).strip()
     return call_of_values(name, pairs, payload.schemas, well_formed=well_formed, recoveries=recoveries)
 
 
 def find_tagged(payload: Payload, *, tags: Tags) -> FoundCalls | None:
-    """Find the calls in a payload with several. Each begins with the markup before its name."""
-    function = payload.mark(tags.function)
-    starts = [match.start() for match in re.finditer(re.escape(function), payload.byte_text)]
-    spans = list(itertools.pairwise([*starts, len(payload.byte_text)]))
-    return FoundCalls(spans) if len(spans) > 1 else None
+    """Find the calls in a payload with several. Each begins with the markup before its name.
+
+    A name without values and without the marker after these can be one that is written twice.
+    """
+    byte_text, (function, opening, *_, end) = payload.byte_text, map(payload.mark, tags[:5])
+    starts = [match.start() for match in re.finditer(re.escape(function), byte_text)]
+    spans = list(itertools.pairwise([*starts, len(byte_text)]))
+    is_complete = all(opening in (text := byte_text[first:last]) or end in text for first, last in spans[:-1])
+    return FoundCalls(spans) if len(spans) > 1 and is_complete else None
 
 
 class _Value(NamedTuple):
