@@ -66,7 +66,7 @@ def main() -> int:
         print(f"There is no {REQUIREMENT} to compare with.", file=sys.stderr)
         return 1
     chance, wrong, rows = random.Random(MODEL), 0, list[str]()
-    template = renderer().tokenizer.chat_template
+    template = renderer().tokenizer.chat_template or ""
     for _ in range(arguments.record or arguments.cases):
         job = random_job(chance)
         expected = reference_text(prepare, template, job)

@@ -60,7 +60,7 @@ def test_a_marker_too_few_or_too_many_changes_no_call(key: str, calls: str) -> N
     if key == "llama" and len(CALLS[calls]) > 1:
         pytest.skip("the format has one call")
     reader, text = reader_of(key), format_calls(key, CALLS[calls])
-    found = []
+    found: list[str] = []
     for number, damage in enumerate(damaged(key, text)):
         whole = ("Before.\n" if number % 2 else "") + damage + "<|stop|>"
         ids = reader.encode(whole)

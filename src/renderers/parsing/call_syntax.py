@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from renderers.core.jsontypes import JsonObject
@@ -18,7 +19,6 @@ from renderers.parsing.tool_formats.glm import GLM, PairTags
 from renderers.parsing.tool_formats.minimax import MINIMAX
 from renderers.parsing.tool_formats.qwen_xml import QWEN_XML
 from renderers.parsing.tool_formats.tags import Tags
-from renderers.probing.turn_format import TurnFormat
 
 
 def written_keys(turn: RenderedTurn, name: str, arguments: JsonObject) -> CallKeys | None:
@@ -94,23 +94,26 @@ class _Texts(NamedTuple):
     after: str
 
 
-def written_tags(turns: TurnFormat, header: str) -> WrittenTags | None:
+def written_tags(
+    render: Callable[[list[JsonObject]], RenderedTurn], header: str, *, end_token: str | None
+) -> WrittenTags | None:
     """Return the tags of calls with the name in a tag or after a marker. None if there are none.
 
-    The text between the words of a turn has to be the same in all places with the same meaning.
+    The text between the words of a turn has to be the same in all places with the same meaning. `render` returns a turn
+    with some calls.
     """
     calls = [
         tool_call(name, dict(zip(_KEYS, _VALUES[at : at + 2], strict=True)), call_id=f"call0000{at}")
         for name, at in zip(_NAMES, (0, 2), strict=True)
     ]
-    match = _IN_ORDER.fullmatch(RenderedTurn.of(turns, "", tool_calls=calls).text_after(header))
+    match = _IN_ORDER.fullmatch(render(calls).text_after(header))
     if match is None:
         return None
     before, *first, between, to_key, to_value, to_next, to_last, after = match.groups()
     if first != [to_key, to_value, to_next, to_last] or to_value != to_last:
         return None
     texts = _Texts(before, to_key, to_value, to_next, between, after)
-    return _named_tags(texts, turns.end_token) or _pair_tags(texts, turns.end_token)
+    return _named_tags(texts, end_token) or _pair_tags(texts, end_token)
 
 
 def _named_tags(texts: _Texts, end_token: str | None) -> WrittenTags | None:

@@ -65,18 +65,23 @@ def infer_grammar(turns: TurnFormat, tool_turns: TurnFormat) -> Grammar:
 
 def writes_calls(turns: TurnFormat) -> bool:
     """Return True if a template renders tool calls."""
-    return bool(RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]]).body(Channel.TOOL_NAME))
+    return bool(_turn_of(turns, _CALLS[:1]).body(Channel.TOOL_NAME))
 
 
 def call_end_token(turns: TurnFormat, grammar: Grammar) -> str | None:
     """Return the special token that ends a turn with calls, if it is neither that of other turns nor a marker."""
-    turn = RenderedTurn.of(turns, "", tool_calls=[*_CALLS[:1]])
+    turn = _turn_of(turns, _CALLS[:1])
     bodies = turn.spans(Channel.TOOL_NAME, Channel.TOOL_ARGUMENTS)
     pattern = compile_alternation(turns.key.special_tokens)
     tokens: list[str] = pattern.findall(turn.trace.text, bodies[-1].end) if pattern and bodies else []
     if not tokens or turns.end_token in tokens or tokens[-1] in markers_within(grammar):
         return None
     return tokens[-1]
+
+
+def _turn_of(turns: TurnFormat, calls: Sequence[JsonObject]) -> RenderedTurn:
+    """Return a turn with calls only."""
+    return RenderedTurn.of(turns, "", tool_calls=[*calls])
 
 
 def _reasoning(turns: TurnFormat, markers: MarkerPair) -> ReasoningFormat:
@@ -233,7 +238,7 @@ def _trimmed_characters(padding: str, rendered: str) -> str:
 def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
     """Return a grammar with the fields of another one, and with those that concern tool calls."""
     for calls in (_CALLS, _CALLS[:1]):
-        turn = RenderedTurn.of(turns, "", tool_calls=[*calls])
+        turn = _turn_of(turns, calls)
         if turn.body(Channel.TOOL_NAME) is None:
             continue
         text = turn.text_after(header)
@@ -243,7 +248,7 @@ def _calls(turns: TurnFormat, fields: Grammar, header: str) -> Grammar:
             grammar = replace(fields, tools=tool_format.key, section=section, call=pair, keys=own)
             if _reads(grammar, text, calls, turns):
                 return replace(grammar, content_before_calls=_edges_before_calls(turns, grammar))
-        written = written_tags(turns, header)
+        written = written_tags(lambda calls: _turn_of(turns, calls), header, end_token=turns.end_token)
         if written is not None:
             grammar = replace(fields, **written._asdict())
             if _reads(grammar, text, calls, turns):
