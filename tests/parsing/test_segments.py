@@ -153,7 +153,7 @@ def test_a_call_that_a_stop_token_cuts_off_is_not_closed(body: str) -> None:
 @pytest.mark.parametrize(
     ("written", "tools", "name"),
     [
-        ("look.look", None, "look"),
+        ("look.look", None, "look.look"),
         ("look.look", ["look"], "look"),
         ("look.look", ["look.look"], "look.look"),
         ("look.look", ["get"], "look.look"),

@@ -248,5 +248,12 @@ REASONS: tuple[Reason, ...] = (
         holds=lambda outcome: [arguments for _, arguments in outcome.actual.tool_calls] == [None],
         formats=("inkling",),
     ),
+    Reason(
+        key="muse doubled names",
+        text="A name that repeats itself as its namespace is shortened if the short name is that of a tool. The case "
+        "has no tools. There, vLLM shortens it, but not in streams.",
+        holds=lambda outcome: any(name == "get_weather.get_weather" for name, _ in outcome.actual.tool_calls),
+        formats=("muse_glimmer",),
+    ),
 )
 """All reasons. The first one that applies counts."""

@@ -62,8 +62,7 @@ def _read(payload: Payload) -> ParsedToolCall:
     call = recovered(_read_element(payload.with_byte_text(body)), *recoveries)
     namespace, _, function = (call.name or "").partition(".")
     # Models repeat the name of a tool without a namespace as its namespace.
-    is_tool = function in payload.schemas or (payload.schemas.names is None and bool(function))
-    doubled = namespace == function and is_tool and call.name not in payload.schemas
+    doubled = namespace == function in payload.schemas and call.name not in payload.schemas
     return recovered(replace(call, name=function), RecoveryKind.NAME_PREFIX) if doubled else call
 
 
