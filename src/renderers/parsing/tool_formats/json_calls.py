@@ -27,9 +27,10 @@ from renderers.parsing.tool_formats.base import (
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 NAME_ARGUMENTS, NAME_PARAMETERS = CallKeys("name", "arguments"), CallKeys("name", "parameters")
-_NAMES, ARGUMENTS, _IDS = ("name", "tool_name"), ("arguments", "parameters"), ("id", "tool_call_id")
-"""The keys of a name, of arguments and of an id that models write. The first one that is present counts."""
-_BESIDE_ARGUMENTS = frozenset({*_IDS, "type", "index"})
+_NAMES, ARGUMENTS = ("name", "tool_name"), ("arguments", "parameters")
+"""The keys of a name and of arguments that models write. The first one that is present counts."""
+_ID, _OTHER_ID = "id", "tool_call_id"
+_BESIDE_ARGUMENTS = frozenset({_ID, _OTHER_ID, "type", "index"})
 """The keys of an object beside its name and its arguments."""
 
 
@@ -76,23 +77,25 @@ def call_of(value: Any, text: str, keys: CallKeys = NAME_ARGUMENTS) -> ParsedToo
     """
     if not isinstance(value, dict):
         return failed_call(MISSING_NAME)
-    outer, is_other = value, False
-    if keys.wrapper and isinstance(inner := value.get(keys.wrapper), dict):
-        value, text = inner, member_text(text, keys.wrapper)
-    name = name_of(value, keys)
-    key = _first_key(value, keys.arguments, ARGUMENTS)
+    outer, (name_key, arguments_key, wrapper) = value, keys
+    if wrapper and isinstance(inner := value.get(wrapper), dict):
+        value, text = inner, member_text(text, wrapper)
+    name = value.get(name_key)
+    if name.__class__ is not str or not name:
+        name = name_of(value, keys)
+    key = arguments_key if arguments_key in value else _first_key(value, arguments_key, ARGUMENTS)
     if key is not None:
-        written, is_other = value[key], key != keys.arguments
+        written = value[key]
         is_object = isinstance(written, dict)
         parsed = _new(ReadArguments, (written, OK, ())) if is_object else read_arguments(member_text(text, key))
     else:
-        if name is not None and value.keys() - {keys.name, *_NAMES, *_BESIDE_ARGUMENTS}:
+        if name is not None and value.keys() - {name_key, *_NAMES, *_BESIDE_ARGUMENTS}:
             return failed_call(MALFORMED, name)
         parsed = _NO_ARGUMENTS
-    id_key = _first_key(outer, _IDS[0], _IDS)
-    call_id = None if id_key is None else outer[id_key]
+    call_id = outer[_ID] if _ID in outer else outer.get(_OTHER_ID)
     call = named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
-    return recovered(call, RecoveryKind.OTHER_SYNTAX) if is_other or (name and keys.name not in value) else call
+    is_other = key not in (None, arguments_key) or (name and name_key not in value)
+    return recovered(call, RecoveryKind.OTHER_SYNTAX) if is_other else call
 
 
 def read_json_call(payload: Payload, *, keys: CallKeys = NAME_ARGUMENTS) -> ParsedToolCall:
