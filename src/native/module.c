@@ -12,6 +12,12 @@ static PyMethodDef methods[] = {
      "characters.\n\n"
      "`block` is a compiled vocabulary. `cache` is a bytearray for words. With `normalized`, texts are in the normal form\n"
      "of the vocabulary. `renderers.tokenizer.compiled.block` has the format."},
+    {"encode_parts", native_encode_parts, METH_VARARGS,
+     "encode_parts(block, cache, text, marks, added, young, old, shortest): the ids of a text, the borders of its parts,\n"
+     "the number of ids up to the end of each part, and a dict of ids by piece. None if a piece is left out because of its\n"
+     "characters.\n\n"
+     "`marks` cut the text, and `added` has their ids. Pieces of at least `shortest` characters are looked up in the dicts\n"
+     "`young` and `old`. The dict has those that `young` does not have. `block` and `cache` are those of `encode_bpe`."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,

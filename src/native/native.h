@@ -13,6 +13,7 @@
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
+PyObject *native_encode_parts(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
