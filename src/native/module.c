@@ -49,7 +49,9 @@ static PyMethodDef methods[] = {
      "index_spans(spans, results, channel_of, channels, role, type): the channel of each span, and the places of each\n"
      "message as a tuple of `type`, None for a message without spans.\n\n"
      "`results` has a flag for each message. `channel_of` returns the channel of a path and such a flag, None for text of\n"
-     "no message. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
+     "no message, for which only the first key of a path counts. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
+    {"touching_fields", native_touching_fields, METH_VARARGS,
+     "touching_fields(spans, tokens): the matches of tokens that are not inside one span of template text."},
     {"label_spans", native_label_spans, METH_VARARGS,
      "label_spans(spans, channels, turns, media, kinds, type, otherwise): the labels of all spans.\n\n"
      "`turns` has for each message None, or a tuple: a place, the start and the end of sampled text, prompted ranges in\n"

@@ -23,6 +23,7 @@ PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t 
 PyObject *native_find_turns(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
+PyObject *native_touching_fields(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_keeps_bpe(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);

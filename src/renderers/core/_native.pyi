@@ -47,6 +47,7 @@ def index_spans(
     kind: type[_Run],
     /,
 ) -> tuple[list[Any], list[_Run | None]]: ...
+def touching_fields(spans: tuple[Any, ...], tokens: list[_Match], /) -> list[_Match]: ...
 def label_spans(
     spans: tuple[Any, ...],
     channels: list[Any],
