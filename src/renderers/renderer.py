@@ -177,7 +177,7 @@ class ChatRenderer:
             text.encoded.ids,
             text.attribute,
             message_roles=text.roles,
-            decode=self.tokenizer.decode,
+            decode=self.settings.tokenizer.decode,
             find_losses=lambda: text.loss_finder().losses(),
         )
 

@@ -65,6 +65,11 @@ def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> 
     return [next(others) if own is None else own for own in encoded]
 
 
+def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
+    """Encode a rendered text, adding no special tokens."""
+    return _encode_at_once(tokenizer, text, cuts) or _encode_in_pieces(tokenizer, [(text, cuts)])[0]
+
+
 def _encode_at_once(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText | None:
     """Encode a text in one call. None if that is not possible."""
     if cuts.plain is not None or not isinstance(tokenizer, LoadedTokenizer):
