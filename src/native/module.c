@@ -49,7 +49,8 @@ static PyMethodDef methods[] = {
      "index_spans(spans, results, channel_of, channels, role, type): the channel of each span, and the places of each\n"
      "message as a tuple of `type`, None for a message without spans.\n\n"
      "`results` has a flag for each message. `channel_of` returns the channel of a path and such a flag, None for text of\n"
-     "no message, for which only the first key of a path counts. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
+     "no message, for which only the first key of a path counts. `channels` begin with scaffold and content. `role` is the\n"
+     "name of the field with the role."},
     {"touching_fields", native_touching_fields, METH_VARARGS,
      "touching_fields(spans, tokens): the matches of tokens that are not inside one span of template text."},
     {"label_spans", native_label_spans, METH_VARARGS,

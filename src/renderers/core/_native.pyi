@@ -69,7 +69,7 @@ def encode_parts(
     cache: bytearray,
     text: str,
     marks: list[_Match],
-    added: dict[str, int],
+    added: Mapping[str, int],
     young: dict[str, bytes],
     old: dict[str, bytes],
     shortest: int,

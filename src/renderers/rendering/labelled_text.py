@@ -106,7 +106,7 @@ class LabelledText:
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:
-    """Encode several texts of the same settings in one call. A text with an error stays as it is."""
+    """Encode several texts of the same settings. A text with an error stays as it is."""
     cuts: list[tuple[str, Cuts]] = []
     encodable: list[LabelledText] = []
     for text in texts:

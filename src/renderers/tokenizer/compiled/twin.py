@@ -9,7 +9,7 @@ import heapq
 import itertools
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from renderers.core.spans import TokenMatch
@@ -134,7 +134,7 @@ def encode_parts_in_python(
     _cache: bytearray,
     text: str,
     marks: list[TokenMatch],
-    added: dict[str, int],
+    added: Mapping[str, int],
     young: dict[str, PackedIds],
     old: dict[str, PackedIds],
     shortest: int,

@@ -56,7 +56,7 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
     """Encode rendered texts, adding no special tokens.
 
-    All pieces between isolating tokens are encoded in one call, except for those of texts that have a call of their own.
+    A text that the engine in C takes has a call of its own. The pieces of all others are encoded in one call.
     """
     encoded = [_encode_at_once(tokenizer, text, cuts) for text, cuts in texts]
     if None not in encoded:

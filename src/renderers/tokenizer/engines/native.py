@@ -77,7 +77,7 @@ class NativeEngine:
         self,
         text: str,
         marks: list[TokenMatch],
-        added_tokens: dict[str, int],
+        added_tokens: Mapping[str, int],
         young: dict[str, PackedIds],
         old: dict[str, PackedIds],
     ) -> EncodedParts | None:
