@@ -33,20 +33,20 @@ def touching_fields_in_python(spans: tuple[Span, ...], tokens: list[TokenMatch],
     Raises:
         ValueError: A token begins after the last span.
     """
-    found = []
-    numbers = iter(spans)
+    touching = []
+    following = iter(spans)
     span_end = 0
     path: Path = ()
     for token in tokens:
         start, end, _ = token
         while span_end <= start:
-            span = next(numbers, None)
+            span = next(following, None)
             if span is None:
                 raise ValueError("tokens must be within the spans")
             _, span_end, _, path = span
         if path or span_end < end:
-            found.append(token)
-    return found
+            touching.append(token)
+    return touching
 
 
 touching_fields = touching_fields_in_python if native is None else native.touching_fields
