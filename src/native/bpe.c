@@ -167,7 +167,17 @@ static int encode_spaced(Encoder *encoder, const uint8_t *text, size_t size)
     return failed;
 }
 
-/* Encode a str. Return 1 if it is left out because of its characters, -1 with an exception. */
+int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
+{
+    /* Merges take up to 24 bytes for each byte, and numbers of places 32 bits. */
+    if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, normalized))
+        return 1;
+    if (encoder->vocabulary->flags & WRITES_SPACES)
+        return encode_spaced(encoder, bytes, size);
+    return encode_text(encoder, bytes, size);
+}
+
+/* Encode a str. As `encode_bytes`. */
 static int encode_str(Encoder *encoder, PyObject *text, int normalized)
 {
     /* A copy. The other function would keep the bytes as long as the str, which caches keep for long. */
@@ -175,15 +185,7 @@ static int encode_str(Encoder *encoder, PyObject *text, int normalized)
     if (encoded == NULL)
         return -1;
     const uint8_t *bytes = (const uint8_t *)PyBytes_AsString(encoded);
-    size_t size = (size_t)PyBytes_Size(encoded);
-    int status;
-    /* Merges take up to 24 bytes for each byte, and numbers of places 32 bits. */
-    if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, normalized))
-        status = 1;
-    else if (encoder->vocabulary->flags & WRITES_SPACES)
-        status = encode_spaced(encoder, bytes, size);
-    else
-        status = encode_text(encoder, bytes, size);
+    int status = encode_bytes(encoder, bytes, (size_t)PyBytes_Size(encoded), normalized);
     Py_DECREF(encoded);
     return status;
 }
@@ -218,8 +220,7 @@ static int encode_all(Encoder *encoder, PyObject *texts, int normalized, PyObjec
     return 0;
 }
 
-/* Use as much of a buffer as a power of two of entries needs. */
-static void set_cache(Encoder *encoder, const Py_buffer *cache)
+void set_cache(Encoder *encoder, const Py_buffer *cache)
 {
     size_t entries = (size_t)cache->len / sizeof(Cached), used = 1;
     if (entries == 0 || (uintptr_t)cache->buf % 8 != 0)
@@ -229,6 +230,12 @@ static void set_cache(Encoder *encoder, const Py_buffer *cache)
     encoder->cache = cache->buf;
     encoder->cache_mask = used - 1;
     encoder->has_cache = 1;
+}
+
+void free_encoder(Encoder *encoder)
+{
+    PyMem_Free(encoder->ids);
+    PyMem_Free(encoder->scratch);
 }
 
 PyObject *native_encode_bpe(PyObject *module, PyObject *args)
@@ -246,8 +253,7 @@ PyObject *native_encode_bpe(PyObject *module, PyObject *args)
     if (result != NULL &&
         (open_vocabulary(&block, &vocabulary) < 0 || encode_all(&encoder, texts, normalized, result) < 0))
         Py_CLEAR(result);
-    PyMem_Free(encoder.ids);
-    PyMem_Free(encoder.scratch);
+    free_encoder(&encoder);
     PyBuffer_Release(&block);
     PyBuffer_Release(&cache);
     return result;

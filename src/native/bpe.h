@@ -130,6 +130,12 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
 /* Find the start and the size of a section of a block. Return -1 with an exception if it is not within the block. */
 int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size);
 
+/* Use as much of a buffer as a power of two of entries needs. */
+void set_cache(Encoder *encoder, const Py_buffer *cache);
+void free_encoder(Encoder *encoder);
+
+/* Append the ids of UTF-8. Return 1 if it is left out because of its characters, -1 with an exception. */
+int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized);
 /* Append the ids of a text. Return -1 with an exception without memory, or if the block is damaged. */
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
 /* Append the ids of a word that is not a token itself. */

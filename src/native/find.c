@@ -15,11 +15,15 @@ typedef struct {
     int32_t token;   /* the number of the token that ends here plus 1, 0 if none does */
 } Node;
 
+#define FEW 4 /* the most first bytes of tokens that are searched for one by one */
+
 typedef struct {
     const Node *nodes;
     int32_t count;
     unsigned char starts[256]; /* 1 for the first bytes of tokens */
-    int single;                /* the first byte of all tokens, -1 if there are several */
+    int start_count;
+    unsigned char firsts[FEW]; /* the first bytes, if these are few */
+    Py_ssize_t next[FEW];      /* the next place of each that is not before the last one that was asked for */
 } Trie;
 
 /* Return the node for a byte among siblings that come after `before`, 0 if there is none. */
@@ -37,12 +41,16 @@ static int32_t step(const Trie *trie, int32_t node, int32_t before, unsigned cha
 static void find_starts(Trie *trie)
 {
     memset(trie->starts, 0, sizeof(trie->starts));
-    trie->single = -1;
+    trie->start_count = 0;
     int32_t before = 0, node = trie->count ? trie->nodes[0].child : 0;
-    for (int number = 0; node > before && node < trie->count; number++) {
+    while (node > before && node < trie->count) {
         unsigned char byte = (unsigned char)trie->nodes[node].byte;
         trie->starts[byte] = 1;
-        trie->single = number ? -1 : byte;
+        if (trie->start_count < FEW) {
+            trie->firsts[trie->start_count] = byte;
+            trie->next[trie->start_count] = -1;
+        }
+        trie->start_count++;
         before = node;
         node = trie->nodes[node].sibling;
     }
@@ -65,15 +73,23 @@ static int32_t match(const Trie *trie, const unsigned char *bytes, Py_ssize_t si
 }
 
 /* Return the next byte that a token can start with, `size` if there is none. */
-static Py_ssize_t skip(const Trie *trie, const unsigned char *bytes, Py_ssize_t at, Py_ssize_t size)
+static Py_ssize_t skip(Trie *trie, const unsigned char *bytes, Py_ssize_t at, Py_ssize_t size)
 {
-    if (trie->single >= 0) {
-        const unsigned char *found = memchr(bytes + at, trie->single, (size_t)(size - at));
-        return found ? found - bytes : size;
+    if (trie->start_count > FEW) {
+        while (at < size && !trie->starts[bytes[at]])
+            at++;
+        return at;
     }
-    while (at < size && !trie->starts[bytes[at]])
-        at++;
-    return at;
+    Py_ssize_t first = size;
+    for (int number = 0; number < trie->start_count; number++) {
+        if (trie->next[number] < at) {
+            const unsigned char *found = memchr(bytes + at, trie->firsts[number], (size_t)(size - at));
+            trie->next[number] = found ? found - bytes : size;
+        }
+        if (trie->next[number] < first)
+            first = trie->next[number];
+    }
+    return first;
 }
 
 static Py_ssize_t characters_in(const unsigned char *bytes, Py_ssize_t start, Py_ssize_t end, int ascii)
@@ -98,7 +114,7 @@ static int append_match(PyObject *found, PyTypeObject *type, Py_ssize_t start, P
     return failed;
 }
 
-static PyObject *found_in(PyObject *text, const Trie *trie, PyObject *tokens, PyTypeObject *type)
+static PyObject *found_in(PyObject *text, Trie *trie, PyObject *tokens, PyTypeObject *type)
 {
     Py_ssize_t size;
     const unsigned char *bytes = (const unsigned char *)PyUnicode_AsUTF8AndSize(text, &size);

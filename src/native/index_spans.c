@@ -1,6 +1,6 @@
-/* Find the channel of each span and the spans of each message.
+/* Find the channel of each span, the spans of each message, and the special tokens that are not template text.
 
-   `renderers.rendering.span_labels` does the same in Python. Inputs are not trusted: nothing outside of them is read,
+   `renderers.rendering.span_labels` and `renderers.rendering.control_text` do the same in Python. Inputs are not trusted: nothing outside of them is read,
    whatever they hold. */
 
 #include "span.h"
@@ -99,6 +99,7 @@ static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, P
 {
     PyObject *scaffold = PyTuple_GetItem(kinds, 0), *content = PyTuple_GetItem(kinds, 1);
     Py_ssize_t count = PyList_Size(results), body = 0;
+    PyObject *argument = NULL, *argument_channel = NULL; /* the first key of the last path of no message; borrowed */
     for (Py_ssize_t at = 0; at < PyTuple_Size(spans); at++) {
         Span span;
         if (read_span(spans, at, &span) < 0)
@@ -108,7 +109,9 @@ static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, P
             return -1;
         }
         PyObject *channel = scaffold;
-        if (PyTuple_Size(span.path)) {
+        if (PyTuple_Size(span.path) && span.message < 0 && PyTuple_GetItem(span.path, 0) == argument)
+            channel = Py_NewRef(argument_channel);
+        else if (PyTuple_Size(span.path)) {
             PyObject *is_result = span.message < 0 ? Py_None : PyList_GetItem(results, span.message);
             channel = is_result ? PyObject_CallFunctionObjArgs(channel_of, span.path, is_result, NULL) : NULL;
         } else
@@ -118,6 +121,11 @@ static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, P
         int is_body = channel != scaffold, is_role = failed || is_body ? 0 : is_role_path(span.path, role);
         if (failed || is_role < 0)
             return -1;
+        if (span.message < 0 && PyTuple_Size(span.path)) {
+            /* The channel of an argument depends on the argument alone. The list and the spans keep both alive. */
+            argument = PyTuple_GetItem(span.path, 0);
+            argument_channel = channel;
+        }
         if (span.message >= 0) {
             Message *message = &all->messages[span.message];
             close_before(all, span.message);
@@ -177,4 +185,40 @@ PyObject *native_index_spans(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(channels);
     Py_XDECREF(facts);
     return result;
+}
+
+/* Append the matches that are not inside one span of template text to a list. Return -1 on failure. */
+static int find_touching(PyObject *spans, PyObject *tokens, PyObject *found)
+{
+    Span span = {0};
+    Py_ssize_t next = 0, places[2];
+    for (Py_ssize_t at = 0; at < PyList_Size(tokens); at++) {
+        PyObject *token = PyList_GetItem(tokens, at);
+        if (read_numbers(token, places, 2, "a match must be a tuple of a start, an end and a text") < 0)
+            return -1;
+        while (span.end <= places[0]) {
+            if (next >= PyTuple_Size(spans)) {
+                PyErr_SetString(PyExc_ValueError, "tokens must be within the spans");
+                return -1;
+            }
+            if (read_span(spans, next++, &span) < 0)
+                return -1;
+        }
+        if ((PyTuple_Size(span.path) || span.end < places[1]) && PyList_Append(found, token) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *native_touching_fields(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *spans, *tokens;
+    if (!PyArg_ParseTuple(args, "O!O!:touching_fields", &PyTuple_Type, &spans, &PyList_Type, &tokens))
+        return NULL;
+    /* Up to Python 3.11, the allocation of a list can run finalizers, which can change the matches. No Python code runs
+       after it. */
+    PyObject *found = PyList_New(0);
+    if (found != NULL && find_touching(spans, tokens, found) < 0)
+        Py_CLEAR(found);
+    return found;
 }

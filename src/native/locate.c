@@ -31,6 +31,8 @@ static Py_ssize_t byte_of(Cursor *cursor, Py_ssize_t character)
     return cursor->byte;
 }
 
+#define AHEAD 16 /* the ids between one with a size that is read and the one to load */
+
 typedef struct {
     const uint32_t *ids;
     Py_ssize_t count;
@@ -43,6 +45,8 @@ static Py_ssize_t sum_of(const Tokens *tokens, Py_ssize_t start, Py_ssize_t end,
 {
     Py_ssize_t sum = 0;
     for (Py_ssize_t at = start; at < end; at++) {
+        if (at + AHEAD < tokens->count && tokens->ids[at + AHEAD] < (uint64_t)tokens->known)
+            PREFETCH(&tokens->sizes[tokens->ids[at + AHEAD]]);
         uint32_t id = tokens->ids[at];
         uint32_t size = id < (uint64_t)tokens->known ? tokens->sizes[id] : 0;
         if (size == 0) {

@@ -12,6 +12,12 @@ static PyMethodDef methods[] = {
      "characters.\n\n"
      "`block` is a compiled vocabulary. `cache` is a bytearray for words. With `normalized`, texts are in the normal form\n"
      "of the vocabulary. `renderers.tokenizer.compiled.block` has the format."},
+    {"encode_parts", native_encode_parts, METH_VARARGS,
+     "encode_parts(block, cache, text, marks, added, young, old, shortest): the ids of a text, the borders of its parts,\n"
+     "the number of ids up to the end of each part, and a dict of ids by piece. None if a piece is left out because of its\n"
+     "characters.\n\n"
+     "`marks` cut the text, and `added` has their ids. Pieces of at least `shortest` characters are looked up in the dicts\n"
+     "`young` and `old`. The dict has those that `young` does not have. `block` and `cache` are those of `encode_bpe`."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,
@@ -43,7 +49,10 @@ static PyMethodDef methods[] = {
      "index_spans(spans, results, channel_of, channels, role, type): the channel of each span, and the places of each\n"
      "message as a tuple of `type`, None for a message without spans.\n\n"
      "`results` has a flag for each message. `channel_of` returns the channel of a path and such a flag, None for text of\n"
-     "no message. `channels` begin with scaffold and content. `role` is the name of the field with the role."},
+     "no message, for which only the first key of a path counts. `channels` begin with scaffold and content. `role` is the\n"
+     "name of the field with the role."},
+    {"touching_fields", native_touching_fields, METH_VARARGS,
+     "touching_fields(spans, tokens): the matches of tokens that are not inside one span of template text."},
     {"label_spans", native_label_spans, METH_VARARGS,
      "label_spans(spans, channels, turns, media, kinds, type, otherwise): the labels of all spans.\n\n"
      "`turns` has for each message None, or a tuple: a place, the start and the end of sampled text, prompted ranges in\n"

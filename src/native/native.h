@@ -9,10 +9,11 @@
 
 #include <stdint.h>
 
-#define VERSION 22 /* increased with every change of an interface */
+#define VERSION 23 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
+PyObject *native_encode_parts(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
@@ -22,6 +23,7 @@ PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t 
 PyObject *native_find_turns(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);
+PyObject *native_touching_fields(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_keeps_bpe(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SHARED_NUMBERS (1u << 18)
-#define AHEAD 8 /* the ids between one that is converted and the one to load */
+#define AHEAD 16 /* the ids between one that is converted and the one to load */
 
 PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {

@@ -3,12 +3,11 @@
    `renderers.tokenizer.encoding.encode` does the same in Python. Inputs are not trusted: nothing outside of them is
    read, whatever they hold. */
 
-#include "native.h"
+#include "pieces.h"
 
 #include <string.h>
 
-/* Return the place at an index of a match, or -1 if it is not a tuple with one there. */
-static Py_ssize_t place_in(PyObject *match, Py_ssize_t index)
+Py_ssize_t place_in(PyObject *match, Py_ssize_t index)
 {
     PyObject *place = PyTuple_Check(match) && PyTuple_Size(match) == 3 ? PyTuple_GetItem(match, index) : NULL;
     Py_ssize_t number = place != NULL && PyLong_CheckExact(place) ? PyLong_AsSsize_t(place) : -1;
@@ -62,29 +61,36 @@ PyObject *native_split_text(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
+int find_id(PyObject *mark, PyObject *added, uint32_t *id)
+{
+    if (!PyTuple_Check(mark) || PyTuple_Size(mark) != 3) {
+        PyErr_SetString(PyExc_TypeError, "a match must be a tuple of three");
+        return -1;
+    }
+    PyObject *token = Py_NewRef(PyTuple_GetItem(mark, 2)), *number = PyDict_GetItemWithError(added, token);
+    if (number == NULL && !PyErr_Occurred())
+        PyErr_SetObject(PyExc_KeyError, token);
+    Py_DECREF(token);
+    if (number == NULL)
+        return -1;
+    unsigned long value = PyLong_AsUnsignedLong(number);
+    if (PyErr_Occurred())
+        return -1;
+    if (value > UINT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "an id has 32 bits");
+        return -1;
+    }
+    *id = (uint32_t)value;
+    return 0;
+}
+
 /* Fill in the ids of matches. Return -1 on failure. */
 static int find_ids(PyObject *marks, Py_ssize_t count, PyObject *added, uint32_t *ids)
 {
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *mark = PyList_GetItem(marks, at);
-        if (mark == NULL || !PyTuple_Check(mark) || PyTuple_Size(mark) != 3) {
-            PyErr_SetString(PyExc_TypeError, "a match must be a tuple of three");
+        if (mark == NULL || find_id(mark, added, &ids[at]) < 0)
             return -1;
-        }
-        PyObject *token = Py_NewRef(PyTuple_GetItem(mark, 2)), *number = PyDict_GetItemWithError(added, token);
-        if (number == NULL && !PyErr_Occurred())
-            PyErr_SetObject(PyExc_KeyError, token);
-        Py_DECREF(token);
-        if (number == NULL)
-            return -1;
-        unsigned long id = PyLong_AsUnsignedLong(number);
-        if (PyErr_Occurred())
-            return -1;
-        if (id > UINT32_MAX) {
-            PyErr_SetString(PyExc_OverflowError, "an id has 32 bits");
-            return -1;
-        }
-        ids[at] = (uint32_t)id;
     }
     return 0;
 }

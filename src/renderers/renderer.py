@@ -177,7 +177,7 @@ class ChatRenderer:
             text.encoded.ids,
             text.attribute,
             message_roles=text.roles,
-            decode=self.tokenizer.decode,
+            decode=self.settings.tokenizer.decode,
             find_losses=lambda: text.loss_finder().losses(),
         )
 
@@ -216,7 +216,7 @@ class ChatRenderer:
         errors: BatchErrors = "raise",
         **template_arguments: Any,
     ) -> Any:
-        """Render conversations in order, each with the result of `render`. All texts are encoded in one call.
+        """Render conversations in order, each with the result of `render`. The texts are encoded at the end.
 
         `tools` are the tools of all conversations, or a list with a list or None for each of them. With
         `errors="return"` an exception takes the place of the result.

@@ -6,12 +6,15 @@ import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from renderers import EMBEDDED, ChatRenderer, ControlTextError, MessageError, create_renderer, load_tokenizer
-from renderers.core.spans import Span, Trace
+from renderers.core.native import native
+from renderers.core.spans import Span, TokenMatch, Trace
 from renderers.core.special_tokens import find_special_tokens
 from renderers.core.tokens import InjectedText
-from renderers.rendering.control_text import find_injected, find_template_tokens
+from renderers.rendering.control_text import find_injected, find_template_tokens, touching_fields_in_python
 from tests.tokenizer.encoding.test_encode import Letters
 
 RESERVED = frozenset({"<a>", "<b>", "<ab>", "b><c"})
@@ -56,6 +59,38 @@ def test_a_token_that_overlaps_an_injected_one_can_come_from_the_template() -> N
     overlapping = frozenset({"<ab>", "><c"})
     assert [mark.text for mark, _ in find_injected(trace, find_special_tokens(trace.text, overlapping))] == ["<ab>"]
     assert [mark.text for mark in find_template_tokens(trace, overlapping)] == ["><c"]
+
+
+@pytest.mark.skipif(native is None, reason="the C extension was not built")
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=6),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=5),
+)
+def test_tokens_that_touch_fields_are_found_alike_in_c_and_in_python(
+    rows: list[tuple[int, bool]], gaps: list[tuple[int, int]]
+) -> None:
+    spans = owned(*(("x" * size, 0, "content" if is_field else "") for size, is_field in rows)).spans
+    tokens: list[TokenMatch] = []
+    for gap, size in gaps:
+        start = gap + (tokens[-1].end if tokens else 0)
+        tokens.append(TokenMatch(start, start + size, "<a>"))
+    try:
+        expected = touching_fields_in_python(spans, tokens)
+    except ValueError:
+        with pytest.raises(ValueError, match="within the spans"):
+            native.touching_fields(spans, tokens)
+    else:
+        assert native.touching_fields(spans, tokens) == expected
+
+
+@pytest.mark.skipif(native is None, reason="the C extension was not built")
+@pytest.mark.parametrize(
+    ("spans", "tokens"),
+    [([], []), ((), ()), (((0, 1, 0),), [(0, 1, "")]), (((0, 1, 0, ()),), [(0,)]), (((0, 1, 0, ()),), ["<a>"])],
+)
+def test_spans_and_tokens_of_other_types_are_refused(spans: Any, tokens: Any) -> None:
+    with pytest.raises(TypeError):
+        native.touching_fields(spans, tokens)
 
 
 def renderer_of(mode: Any) -> ChatRenderer:

@@ -98,6 +98,15 @@ def _encoded() -> tuple[str, array[int], array[int], array[int], array[int]]:
     return "abcdef", array("I", [0, 0, 0]), array("I", [3]), array("q", [0, 6]), array("q", [3])
 
 
+def _encode_parts() -> Call:
+    marks = _marks(20)
+    added: Any = {token: number for number, (_, _, token) in enumerate(marks)}
+    young: Any = {"a" * 60: array("I", [7]).tobytes()}
+    old = dict(young)
+    arguments = [_block(), bytearray(2**12), "a" * 100, marks, added, young, old, 1]
+    return native.encode_parts, arguments, [marks, added, young, old]
+
+
 def _locate() -> Call:
     encoded, places = _encoded(), [0, 1, 4, 5]
     return native.locate, [*encoded, places], [places, encoded[-1]]
@@ -124,6 +133,11 @@ def _attribute() -> Call:
 
 def _spans() -> tuple[Any, ...]:
     return tuple(Span(at, at + 2, at % 5, ("content",) if at % 2 else ()) for at in range(20))
+
+
+def _touching_fields() -> Call:
+    marks = _marks(10)
+    return native.touching_fields, [_spans(), marks], [marks]
 
 
 def _index_spans() -> Call:
@@ -252,8 +266,10 @@ def _find_invalid_id() -> Call:
 CALLS: dict[str, Callable[[], Call]] = {
     make.__name__.removeprefix("_"): make
     for make in (
-        *(_join, _encode_bpe, _split_text, _split_text_wrongly, _join_pieces, _locate, _attribute, _index_spans),
+        *(_join, _encode_bpe, _encode_parts, _split_text, _split_text_wrongly, _join_pieces, _locate, _attribute),
         *(
+            _index_spans,
+            _touching_fields,
             _label_spans,
             _find_turns,
             _output_parts,

@@ -47,6 +47,7 @@ def index_spans(
     kind: type[_Run],
     /,
 ) -> tuple[list[Any], list[_Run | None]]: ...
+def touching_fields(spans: tuple[Any, ...], tokens: list[_Match], /) -> list[_Match]: ...
 def label_spans(
     spans: tuple[Any, ...],
     channels: list[Any],
@@ -63,6 +64,17 @@ def join(
 def encode_bpe(
     block: bytes | bytearray | memoryview | mmap, texts: list[str], cache: bytearray, normalized: bool, /
 ) -> list[bytes | None]: ...
+def encode_parts(
+    block: bytes | bytearray | memoryview | mmap,
+    cache: bytearray,
+    text: str,
+    marks: list[_Match],
+    added: Mapping[str, int],
+    young: dict[str, bytes],
+    old: dict[str, bytes],
+    shortest: int,
+    /,
+) -> tuple[bytes, bytes, bytes, dict[str, bytes]] | None: ...
 def keeps_bpe(block: bytes | bytearray | memoryview | mmap, text: str, /) -> bool: ...
 def fill_bpe(block: bytearray, merges: array[int], model: bytes | bytearray, /) -> None: ...
 def join_pieces(

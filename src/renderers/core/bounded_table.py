@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 _MISSING: Any = object()
@@ -29,7 +29,7 @@ class BoundedTable(Generic[V]):
     def get(self, key: Hashable, compute: Callable[[], V]) -> V:
         """Return the result for a key, computed if it is not in the table. An error is not kept."""
         recent = self._recent
-        value = recent.get(key, _MISSING)
+        value: Any = recent.get(key, _MISSING)
         if value is _MISSING:
             value = self._older.get(key, _MISSING)
             if value is _MISSING:
@@ -37,7 +37,8 @@ class BoundedTable(Generic[V]):
             if len(recent) >= self._keep:
                 self._older, self._recent = recent, {}
             self._recent[key] = value
-        return cast(V, value)
+        result: V = value
+        return result
 
     def clear(self) -> None:
         """Drop all results."""

@@ -40,7 +40,8 @@ class lazy(Generic[T]):  # noqa: N801 - a decorator, like `property`
     def __get__(self, instance: object | None, owner: type) -> lazy[T] | T:
         if instance is None:
             return self
-        value: T = vars(instance).setdefault(self._name, self._compute(instance))
+        # Faster than `vars`.
+        value: T = instance.__dict__.setdefault(self._name, self._compute(instance))
         return value
 
 

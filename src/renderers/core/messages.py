@@ -226,10 +226,14 @@ def find_tool_names(messages: Iterable[Mapping[str, Any]]) -> list[str | None]:
     called: dict[Any, str] = {}
     names: list[str | None] = []
     for message in messages:
-        for call in message.get("tool_calls") or ():
-            called[call.get("id")] = (call.get("function") or call)["name"]
-        is_result = message.get("role") == "tool"
-        names.append((message.get("name") or called.get(message.get("tool_call_id"))) if is_result else None)
+        calls = message.get("tool_calls")
+        if calls:
+            for call in calls:
+                called[call.get("id")] = (call.get("function") or call)["name"]
+        if message.get("role") == "tool":
+            names.append(message.get("name") or called.get(message.get("tool_call_id")))
+        else:
+            names.append(None)
     return names
 
 

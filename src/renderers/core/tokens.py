@@ -35,6 +35,7 @@ _UNKNOWN: dict[str, Any] = {
 }
 """The attribution lists, in the order of the fields of `TokenRun` after `end`, and the entry of a token without any."""
 _COLUMNS = ("token_ids", *_UNKNOWN)
+_COLUMN_NUMBERS = {name: number for number, name in enumerate(_COLUMNS)}
 _BUILT = ("_attribution", "injected", "losses", "message_tool_names", *_COLUMNS)
 """The attributes that are built on first access."""
 
@@ -218,7 +219,7 @@ class RenderedTokens:
             return list(self._attribution.tool_names)
         if name == "is_content" and not self._attribution.lists_content:
             return []
-        return expand_runs(self._attribution.runs, _COLUMNS.index(name))
+        return expand_runs(self._attribution.runs, _COLUMN_NUMBERS[name])
 
     def _is_unchanged(self) -> bool:
         """Return True if this is the result of a renderer, and every list that was built still has its first values."""
@@ -370,7 +371,7 @@ class RenderedTokens:
         """Return the spans of content within each message, by role. Empty if `is_content` is not given."""
         if "is_content" not in self.known_lists() or not self.token_ids:
             return {}
-        content = expand_runs(self.runs, _COLUMNS.index("is_content"))
+        content = expand_runs(self.runs, _COLUMN_NUMBERS["is_content"])
         spans: dict[str, list[tuple[int, int]]] = {role: [] for role in self.message_roles}
         for role, span in zip(self.message_roles, self.message_token_spans(), strict=False):
             start, end = span or (0, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from renderers.core.bounded_table import BoundedTable
 from renderers.core.jsontypes import JsonObject
@@ -35,7 +35,8 @@ class ToolList(list[JsonObject]):
         """Return a value that depends on the tools alone, computed once."""
         if name not in self._derived:
             self._derived.setdefault(name, compute())
-        return cast(T, self._derived[name])
+        value: T = self._derived[name]
+        return value
 
 
 _SHARED: BoundedTable[list[tuple[list[JsonObject], ToolList]]] = BoundedTable(keep=64)

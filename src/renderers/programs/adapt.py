@@ -88,7 +88,8 @@ class InputAdapter:
                 return False
             if not formats["assistant", "arguments"]:
                 return False
-        return "reasoning_content" not in message or formats[role, "reasoning"]
+        # Reasoning that the template accepts in no form stays where it is.
+        return "reasoning_content" not in message or formats[role, "reasoning"] or not formats[role, "thinking part"]
 
     def adaptations(self) -> tuple[str, ...]:
         """Describe each conversion of the input that changes the rendered text."""

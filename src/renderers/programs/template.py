@@ -82,7 +82,9 @@ class TemplateProgram:
 
     @lazy
     def _special_tokens(self) -> dict[str, str]:
-        return dict(self.special_tokens)
+        """The special tokens that a run reads."""
+        read = self.template.arguments
+        return {name: text for name, text in self.special_tokens if name in read or name == "bos_token"}
 
     @lazy
     def _reads_declarations(self) -> bool:

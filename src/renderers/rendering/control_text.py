@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from renderers.core.spans import Span, TokenMatch, Trace
+from renderers.core.native import native
+from renderers.core.spans import Path, Span, TokenMatch, Trace
 from renderers.core.text import compile_alternation
 
 
-def find_injected(trace: Trace, tokens: Sequence[TokenMatch]) -> list[tuple[TokenMatch, Span]]:
+def find_injected(trace: Trace, tokens: list[TokenMatch]) -> list[tuple[TokenMatch, Span]]:
     """Return the tokens that are in a body, each with the span of its field.
 
     A body is data of the caller: message fields, tools and documents. A token that is only partly in a body counts.
@@ -20,18 +19,37 @@ def find_injected(trace: Trace, tokens: Sequence[TokenMatch]) -> list[tuple[Toke
     [(TokenMatch(start=3, end=6, text='<b>'), Span(start=3, end=6, message=0, path=('content',)))]
     """
     injected = []
-    spans = iter(trace.spans)
-    _, span_end, _, path = next(spans, (0, 0, -1, ()))
+    # Nearly all tokens are inside one span of template text. This test is cheap.
+    for token in touching_fields(trace.spans, tokens):
+        body = _body_span(trace, token)
+        if body is not None:
+            injected.append((token, body))
+    return injected
+
+
+def touching_fields_in_python(spans: tuple[Span, ...], tokens: list[TokenMatch], /) -> list[TokenMatch]:
+    """Return the tokens that are not inside one span of template text. Both must be in order.
+
+    Raises:
+        ValueError: A token begins after the last span.
+    """
+    touching = []
+    following = iter(spans)
+    span_end = 0
+    path: Path = ()
     for token in tokens:
         start, end, _ = token
         while span_end <= start:
-            _, span_end, _, path = next(spans)
-        # Nearly all tokens are inside one span of template text. This test is cheap.
+            span = next(following, None)
+            if span is None:
+                raise ValueError("tokens must be within the spans")
+            _, span_end, _, path = span
         if path or span_end < end:
-            body = _body_span(trace, token)
-            if body is not None:
-                injected.append((token, body))
-    return injected
+            touching.append(token)
+    return touching
+
+
+touching_fields = touching_fields_in_python if native is None else native.touching_fields
 
 
 def find_template_tokens(trace: Trace, special_tokens: frozenset[str]) -> list[TokenMatch]:

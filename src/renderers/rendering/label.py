@@ -45,7 +45,7 @@ def label(
     headers = _headers_of(roles, places, turn_format)
     rules = TurnRules.of_format(turn_format, stop_tokens=stop_tokens, inline_reasoning=inline_reasoning)
     adjust = None
-    if conventions != _DEFAULT_CONVENTIONS:
+    if conventions.sampled_from is not None or conventions.prompted is not None:
         adjust = functools.partial(_apply_conventions, conventions=conventions, text=trace.text)
     turns = find_turns(trace, places, headers, rules=rules, tokens=tokens, adjust=adjust)
     return label_spans(trace, channels, turns, _find_media(messages, turn_format))
@@ -54,9 +54,15 @@ def label(
 def _headers_of(roles: list[str], places: list[MessageSpans | None], turn_format: TurnFormat) -> list[Headers | None]:
     """Return the headers of each turn that was written; None for other messages."""
     headers: list[Headers | None] = []
+    known: dict[str, Headers] = {}
     previous = ""
     for role, own in zip(roles, places, strict=True):
-        headers.append(turn_format.headers(previous) if role == "assistant" and own is not None else None)
+        if role == "assistant" and own is not None:
+            if previous not in known:
+                known[previous] = turn_format.headers(previous)
+            headers.append(known[previous])
+        else:
+            headers.append(None)
         previous = role
     return headers
 

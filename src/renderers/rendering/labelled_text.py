@@ -20,6 +20,7 @@ from renderers.tokenizer.encoding.encode import (
     attribute,
     cut_at_isolating_tokens,
     cut_at_own,
+    encode_text,
     encode_texts,
     locate_marks,
 )
@@ -69,7 +70,8 @@ class LabelledText:
     @lazy
     def cuts(self) -> Cuts:
         """Where the text is split before it is encoded. Only `content_tokens="text"` and `"refuse"` need its trace."""
-        tokenizer, content_tokens = self.settings.tokenizer, self.settings.content_tokens
+        settings = self.settings
+        tokenizer, content_tokens = settings.tokenizer, settings.content_tokens
         if content_tokens == "refuse" and self.injected:
             token, span = self.injected[0]
             raise ControlTextError.at(token.text, message=span.message, path=span.path)
@@ -84,7 +86,7 @@ class LabelledText:
     def encoded(self) -> EncodedText:
         """The text as token ids."""
         try:
-            return encode_texts(self.settings.tokenizer, [(self.text, self.cuts)])[0]
+            return encode_text(self.settings.tokenizer, self.text, self.cuts)
         except UnencodableTextError:
             raise _surrogate_error(self.trace) from None
 
@@ -104,7 +106,7 @@ class LabelledText:
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:
-    """Encode several texts of the same settings in one call. A text with an error stays as it is."""
+    """Encode several texts of the same settings. A text with an error stays as it is."""
     cuts: list[tuple[str, Cuts]] = []
     encodable: list[LabelledText] = []
     for text in texts:

@@ -36,13 +36,8 @@ class TurnRules(NamedTuple):
     @classmethod
     def of_format(cls, turn_format: TurnFormat, *, stop_tokens: frozenset[str], inline_reasoning: bool) -> TurnRules:
         """Return the rules of a turn format."""
-        return cls(
-            special_tokens=turn_format.key.special_tokens,
-            end_token=turn_format.end_token,
-            stop_tokens=stop_tokens,
-            think_markers=turn_format.think_markers,
-            inline_reasoning=inline_reasoning,
-        )
+        special_tokens, end_token = turn_format.key.special_tokens, turn_format.end_token
+        return cls(special_tokens, end_token, stop_tokens, turn_format.think_markers, inline_reasoning)
 
 
 def find_turns(

@@ -120,7 +120,8 @@ def claim(scope: Scope, value: Any) -> Any:
     if scope.parent is None:
         return value
     if isinstance(value, str):
-        _note_messages(scope.block, runs_of(value))
+        if scope.block is not None:
+            _note_messages(scope.block, runs_of(value))
         return fill_gaps(value, scope)
     if scope.__class__ is Scope and scope.message is None:
         message = message_index(value)
@@ -152,10 +153,8 @@ def collect(pieces: Iterable[str], scope: Scope | None) -> str:
     return mixed_text("".join(texts), tuple(runs))
 
 
-def _note_messages(block: Branch | None, runs: Iterable[Run]) -> None:
+def _note_messages(block: Branch, runs: Iterable[Run]) -> None:
     """Note the messages with field text in a branch, and in all branches around it."""
-    if block is None:
-        return
     for _, owner in runs:
         if owner.__class__ is tuple and owner[0] >= 0 and owner[0] not in block.body_messages:
             for branch in _branches(block):

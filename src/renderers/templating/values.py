@@ -459,7 +459,7 @@ def fill_gaps(text: str, owner: Any) -> str:
     if kind is FieldText or not text:
         return text
     runs = runs_of(text)
-    if all(own is not None for _, own in runs):
+    if None not in [own for _, own in runs]:
         return text
     filled = tuple([(end, owner if own is None else own) for end, own in runs])
     return mixed_text(plain(text), filled, safe=kind is SafeText)

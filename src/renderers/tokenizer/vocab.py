@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from renderers.core.lazy import lazy
 from renderers.core.options import BpeEngineName
+from renderers.core.spans import TokenMatch
 from renderers.tokenizer.encoding.byte_text import (
     BYTE_SYMBOLS,
     UNKNOWN,
@@ -107,6 +108,24 @@ class Vocab:
     def encode_pieces(self, texts: Sequence[str]) -> list[PackedIds]:
         """Encode texts without isolating tokens in them, each on its own, adding no special tokens."""
         return self._piece_cache.lookup(texts)
+
+    def encode_parts(self, text: str, marks: list[TokenMatch]) -> tuple[PackedIds, bytes, bytes] | None:
+        """Encode a text that is cut at isolating tokens, with the same ids as those of its pieces and of the tokens.
+
+        Return the ids, the borders of the parts, and the number of ids up to the end of each part, all packed. None if
+        there is no engine that takes such a text.
+        """
+        engine = self.engines.ready
+        if engine is None:
+            return None
+        young, old = self._piece_cache.generations
+        encoded = engine.encode_parts(text, marks, self.added_tokens, young, old)
+        if encoded is None:
+            return None
+        ids, borders, ends, entries = encoded
+        if entries:
+            self._piece_cache.keep(young, entries)
+        return ids, borders, ends
 
     @lazy
     def _piece_cache(self) -> PieceCache[PackedIds]:

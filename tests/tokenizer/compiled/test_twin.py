@@ -6,6 +6,7 @@ import functools
 import random
 import struct
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +15,16 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from renderers import EMBEDDED, load_tokenizer
 from renderers.core.native import COMPILED, native
+from renderers.core.spans import TokenMatch
 from renderers.tokenizer.compiled.block import SECTIONS, writable_sections
 from renderers.tokenizer.compiled.compile import compile_vocabulary
 from renderers.tokenizer.compiled.model import read_model
-from renderers.tokenizer.compiled.twin import encode_in_python, fill_in_python, keeps_in_python
+from renderers.tokenizer.compiled.twin import (
+    encode_in_python,
+    encode_parts_in_python,
+    fill_in_python,
+    keeps_in_python,
+)
 from renderers.tokenizer.encoding.byte_text import BYTE_SYMBOLS
 from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from renderers.tokenizer.engines.huggingface import encode_batch
@@ -103,6 +110,76 @@ def test_real_vocabularies_encode_alike(name: str, hub: object) -> None:
     for normalized in (True, False):
         own = native.encode_bpe(block_of(name), texts, bytearray(2**16), normalized)
         assert own == encode_in_python(block_of(name), texts, bytearray(), normalized)
+
+
+MARKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_from(["<a>", "<b>"])), max_size=5)
+ADDED = {"<a>": 7, "<b>": 2**32 - 1}
+
+
+@pytest.mark.parametrize("byte_level", [True, False])
+def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
+    backend = random_tokenizer(0, byte_level=False)
+    block = example() if byte_level else compile_vocabulary(backend, isolated=frozenset())
+    cache = bytearray(2**16)
+
+    @settings(deadline=None)
+    @given(st.text("aé中▁🙂\u0301 <", max_size=60), MARKS, st.integers(0, 8), st.lists(st.sampled_from([0, 1, 2])))
+    def check(text: str, rows: list[tuple[int, int, str]], shortest: int, kept: list[int]) -> None:
+        marks: list[TokenMatch] = []
+        for gap, size, token in rows:
+            start = gap + (marks[-1].end if marks else 0)
+            marks += [TokenMatch(start, start + size, token)] if start + size <= len(text) else []
+        young: dict[str, bytes] = {}
+        old: dict[str, bytes] = {}
+        for _ in range(2):
+            arguments = (block, cache, text, marks, ADDED, young, old, shortest)
+            found = native.encode_parts(*arguments)
+            assert found == encode_parts_in_python(*arguments)
+            pieces = found[-1].items() if found else ()
+            # In the second round, some pieces are known, with ids that only the dicts have.
+            for place, (piece, _) in zip(kept, pieces, strict=False):
+                [young, old, {}][place][piece] = bytes([place, 0, 0, 0] * 2)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("block", b"", ValueError),
+        ("text", b"", TypeError),
+        ("text", "a\ud800", UnicodeEncodeError),
+        ("marks", ((1, 2, "<a>"),), TypeError),
+        ("marks", [(2, 1, "<a>")], ValueError),
+        ("marks", [(0, 9, "<a>")], ValueError),
+        ("marks", [(-1, 0, "<a>")], ValueError),
+        ("marks", [(1, 2, "<a>"), (0, 1, "<a>")], ValueError),
+        ("marks", [(0, 1)], ValueError),
+        ("marks", [(0, 2**70, "<a>")], ValueError),
+        ("marks", [(0, 1, "<c>")], KeyError),
+        ("added", {"<a>": 2**32}, OverflowError),
+        ("added", {"<a>": "7"}, TypeError),
+        ("young", {"bcd": "ids"}, TypeError),
+        ("old", {"bcd": b"123"}, TypeError),
+        ("old", [], TypeError),
+        ("shortest", 2**70, OverflowError),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(name: str, value: object, error: type[Exception]) -> None:
+    arguments: dict[str, object] = {
+        "block": example(),
+        "cache": bytearray(),
+        "text": "abcd",
+        "marks": [(0, 1, "<a>")],
+        "added": ADDED,
+        "young": {},
+        "old": {},
+        "shortest": 0,
+    }
+    encode: Any = native.encode_parts
+    assert encode(*arguments.values()) is not None
+    with pytest.raises(error):
+        encode(*{**arguments, name: value}.values())
 
 
 def test_any_text_is_encoded_alike() -> None:

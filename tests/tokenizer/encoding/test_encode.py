@@ -222,7 +222,7 @@ def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPat
 
 
 def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = load_tokenizer(EMBEDDED)
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="tokenizers")
     texts = ["", "a<|end|>", "<|end|><|turn|>b", "no token"]
     alone = [encode(tokenizer, text, at_walls(tokenizer, text)) for text in texts]
     calls = []

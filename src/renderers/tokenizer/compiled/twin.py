@@ -1,4 +1,4 @@
-"""Do what the functions `encode_bpe`, `keeps_bpe` and `fill_bpe` of the C extension do, in Python.
+"""Do what the functions `encode_bpe`, `encode_parts`, `keeps_bpe` and `fill_bpe` of the C extension do, in Python.
 
 It is slow: tests compare the two.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from renderers.core.spans import TokenMatch
 from renderers.tokenizer.compiled.block import (
     ACCEPT,
     BY_CHARACTER,
@@ -125,6 +127,41 @@ def encode_in_python(block: Buffer, texts: list[str], _cache: bytearray, normali
     """Return what `encode_bpe` does. The cache is not used."""
     tables = Tables.of(block)
     return [_encode(tables, text, normalized) for text in texts]
+
+
+def encode_parts_in_python(
+    block: Buffer,
+    _cache: bytearray,
+    text: str,
+    marks: list[TokenMatch],
+    added: Mapping[str, int],
+    young: dict[str, PackedIds],
+    old: dict[str, PackedIds],
+    shortest: int,
+    /,
+) -> tuple[PackedIds, bytes, bytes, dict[str, PackedIds]] | None:
+    """Return what `encode_parts` does. The cache of words is not used."""
+    tables, fresh = Tables.of(block), dict[str, PackedIds]()
+    ids, borders, ends, start = array("I"), array("q"), array("q"), 0
+    for end, following, token in (*marks, TokenMatch(len(text), len(text), "")):
+        piece = text[start:end]
+        is_kept = end - start >= max(shortest, 1)
+        own = young.get(piece) if is_kept else None
+        if own is None:
+            own = old.get(piece, fresh.get(piece)) if is_kept else None
+            own = _encode(tables, piece, normalized=False) if own is None else own
+            if own is None:
+                return None
+            if is_kept:
+                fresh[piece] = own
+        ids.frombytes(own)
+        borders.extend((start, end))
+        ends.append(len(ids))
+        if token:
+            ids.append(added[token])
+            ends.append(len(ids))
+        start = following
+    return ids.tobytes(), borders.tobytes(), ends.tobytes(), fresh
 
 
 def keeps_in_python(block: Buffer, text: str, /) -> bool:

@@ -7,7 +7,7 @@ import itertools
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from renderers.core.native import native
 from renderers.core.spans import Channel, LabelledSpan, TokenMatch
@@ -54,7 +54,34 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 
 
 def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
-    """Encode rendered texts, adding no special tokens. All pieces between isolating tokens are encoded in one call."""
+    """Encode rendered texts, adding no special tokens.
+
+    A text that the engine in C takes has a call of its own. The pieces of all others are encoded in one call.
+    """
+    encoded = [_encode_at_once(tokenizer, text, cuts) for text, cuts in texts]
+    if None not in encoded:
+        return cast("list[EncodedText]", encoded)
+    others = iter(_encode_in_pieces(tokenizer, [pair for pair, own in zip(texts, encoded, strict=True) if own is None]))
+    return [next(others) if own is None else own for own in encoded]
+
+
+def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
+    """Encode a rendered text, adding no special tokens."""
+    return _encode_at_once(tokenizer, text, cuts) or _encode_in_pieces(tokenizer, [(text, cuts)])[0]
+
+
+def _encode_at_once(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText | None:
+    """Encode a text in one call. None if that is not possible."""
+    if cuts.plain is not None or not isinstance(tokenizer, LoadedTokenizer):
+        return None
+    encoded = tokenizer.vocab.encode_parts(text, cuts.marks)
+    if encoded is None:
+        return None
+    ids, borders, ends = encoded
+    return EncodedText(text, array("I", ids), array("q", borders), array("q", ends), None)
+
+
+def _encode_in_pieces(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
     vocab = tokenizer.vocab
     split = [(text, *cuts, *split_text(text, cuts.marks)) for text, cuts in texts]
     encoded = vocab.encode_pieces([piece for _, _, plain, _, between in split if plain is None for piece in between])

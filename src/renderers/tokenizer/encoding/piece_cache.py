@@ -81,16 +81,24 @@ class PieceCache(Generic[V]):
         if not missing:
             return cast("list[V]", known)
         entries = self._entries_of(missing)
+        self.keep(young, entries)
+        return [entries[text] if value is None else value for text, value in zip(texts, known, strict=True)]
+
+    @property
+    def generations(self) -> tuple[dict[str, V], dict[str, V]]:
+        """The entries of the young and of the old generation, to be read only."""
+        return self._young, self._old
+
+    def keep(self, young: dict[str, V], entries: dict[str, V]) -> None:
+        """Add entries to the young generation, except for large ones. That of `generations` may be older by now."""
         size = self._size_of_entries(entries)
-        kept = entries
         if size > self._capacity >> 3:
-            kept = {text: value for text, value in entries.items() if not self._is_large(text, value)}
-            size = self._size_of_entries(kept)
-        young.update(kept)
+            entries = {text: value for text, value in entries.items() if not self._is_large(text, value)}
+            size = self._size_of_entries(entries)
+        young.update(entries)
         self._size += size
         if self._size > self._capacity:
             self._young, self._old, self._size = {}, young, 0
-        return [entries[text] if value is None else value for text, value in zip(texts, known, strict=True)]
 
     def _entries_of(self, texts: Iterable[str]) -> dict[str, V]:
         """Return the encoded forms of different texts, from the old generation or encoded now."""

@@ -19,6 +19,12 @@ _CACHED_BYTES = 2**22
 _CHARACTERS_PER_CALL = 2**15
 """A call in C holds the global lock. Other threads wait for less than a millisecond if it gets no more text."""
 
+_SHORTEST_PIECE = 32
+"""The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
+
+EncodedParts = tuple[PackedIds, bytes, bytes, dict[str, PackedIds]]
+"""The ids of a text, the borders of its parts, the number of ids up to the end of each, and the pieces to keep."""
+
 
 class NativeEngine:
     """Encode texts with a compiled vocabulary, to the ids of the tokenizer that it was compiled from.
@@ -66,6 +72,27 @@ class NativeEngine:
         if kept is texts:
             return encoded
         return [None if text and not own else ids for text, own, ids in zip(texts, kept, encoded, strict=True)]
+
+    def encode_parts(
+        self,
+        text: str,
+        marks: list[TokenMatch],
+        added_tokens: Mapping[str, int],
+        young: dict[str, PackedIds],
+        old: dict[str, PackedIds],
+    ) -> EncodedParts | None:
+        """Encode a text that is cut at matches, in one call, with the pieces that two dicts already have.
+
+        None if the engine does not take each piece of it as it is, or if it is too long for one call.
+        """
+        if self._cuts or self._added is not None or len(text) > _CHARACTERS_PER_CALL:
+            return None
+        block, cache = self.vocabulary.buffer, self._cache
+        try:
+            return native.encode_parts(block, cache, text, marks, added_tokens, young, old, _SHORTEST_PIECE)
+        except UnicodeEncodeError:
+            # A lone surrogate.
+            return None
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text; False if it may."""

@@ -132,6 +132,11 @@ class EngineChoice:
         """Return True if an engine knows that the normalizer does not change a text."""
         return self._engine is not None and self._engine.keeps(text)
 
+    @property
+    def ready(self) -> NativeEngine | None:
+        """The engine that is in use; None for the tokenizer itself."""
+        return self._engine
+
     def engine_for(self, texts: Sequence[str]) -> NativeEngine | None:
         """Return the engine to encode these texts with, if it takes them; None for the tokenizer itself."""
         if self._engine is None and self._unfit is None:

@@ -1,0 +1,194 @@
+/* Encode a text that is cut at special tokens, with a cache of its pieces.
+
+   `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. A lookup can run Python code,
+   which cannot change what is in use: buffers are locked, and the matches are copied first. */
+
+#include "bpe.h"
+#include "pieces.h"
+
+/* A text, and a position in it as a number of characters and of bytes. */
+typedef struct {
+    PyObject *text;
+    const uint8_t *bytes;
+    size_t size, byte;
+    Py_ssize_t length, character;
+} Cursor;
+
+/* What is encoded with. The references are borrowed. */
+typedef struct {
+    Encoder encoder;
+    PyObject *young, *old; /* dicts of the ids of pieces */
+    PyObject *fresh;       /* a dict: the ids that `young` does not have */
+    Py_ssize_t shortest;   /* the characters of the shortest piece that is looked up */
+} Pieces;
+
+/* A step of the work: done, left to Python, or failed. */
+typedef enum { FAILED = -1, DONE, REFUSED } Status;
+
+/* Move a cursor forward to a character. */
+static void move_to(Cursor *cursor, Py_ssize_t character)
+{
+    if (cursor->size == (size_t)cursor->length)
+        cursor->byte = (size_t)character;
+    else
+        for (Py_ssize_t left = character - cursor->character; left > 0 && cursor->byte < cursor->size; left--)
+            cursor->byte += character_size(cursor->bytes[cursor->byte]);
+    cursor->character = character;
+}
+
+/* Append the ids of a piece in a cache. */
+static Status append_known(Encoder *encoder, PyObject *ids)
+{
+    if (!PyBytes_Check(ids) || PyBytes_Size(ids) % (Py_ssize_t)sizeof(uint32_t)) {
+        PyErr_SetString(PyExc_TypeError, "the ids of a piece must be bytes of numbers with 32 bits");
+        return FAILED;
+    }
+    size_t count = (size_t)PyBytes_Size(ids) / sizeof(uint32_t);
+    if (encoder->capacity - encoder->count < count && grow_ids(encoder, count) < 0)
+        return FAILED;
+    if (count > 0)
+        memcpy(encoder->ids + encoder->count, PyBytes_AsString(ids), count * sizeof(uint32_t));
+    encoder->count += count;
+    return DONE;
+}
+
+/* Return the ids of a piece in the caches as a new reference. NULL if there are none, or with an error. */
+static PyObject *find_known(const Pieces *pieces, PyObject *piece)
+{
+    PyObject *ids = Py_XNewRef(PyDict_GetItemWithError(pieces->young, piece));
+    if (ids != NULL || PyErr_Occurred())
+        return ids;
+    ids = Py_XNewRef(PyDict_GetItemWithError(pieces->old, piece));
+    if (ids == NULL && !PyErr_Occurred())
+        return Py_XNewRef(PyDict_GetItemWithError(pieces->fresh, piece));
+    if (ids != NULL && PyDict_SetItem(pieces->fresh, piece, ids) < 0)
+        Py_CLEAR(ids);
+    return ids;
+}
+
+static Status encode_new(Pieces *pieces, const uint8_t *bytes, size_t size)
+{
+    int status = encode_bytes(&pieces->encoder, bytes, size, 0);
+    return status < 0 ? FAILED : status > 0 ? REFUSED : DONE;
+}
+
+/* Append the ids of a piece from the caches, or encode it for them. */
+static Status encode_long(Pieces *pieces, PyObject *piece, const uint8_t *bytes, size_t size)
+{
+    PyObject *ids = find_known(pieces, piece);
+    if (ids == NULL && PyErr_Occurred())
+        return FAILED;
+    Status status;
+    if (ids != NULL)
+        status = append_known(&pieces->encoder, ids);
+    else {
+        size_t before = pieces->encoder.count;
+        status = encode_new(pieces, bytes, size);
+        if (status == DONE) {
+            Py_ssize_t added = (Py_ssize_t)((pieces->encoder.count - before) * sizeof(uint32_t));
+            ids = PyBytes_FromStringAndSize(added ? (const char *)(pieces->encoder.ids + before) : NULL, added);
+            status = ids == NULL || PyDict_SetItem(pieces->fresh, piece, ids) < 0 ? FAILED : DONE;
+        }
+    }
+    Py_XDECREF(ids);
+    return status;
+}
+
+/* Append the ids of the text from a cursor up to a character. */
+static Status encode_piece(Pieces *pieces, Cursor *cursor, Py_ssize_t end)
+{
+    Py_ssize_t start = cursor->character;
+    const uint8_t *bytes = cursor->bytes + cursor->byte;
+    if (start == end)
+        return DONE;
+    move_to(cursor, end);
+    size_t size = (size_t)(cursor->bytes + cursor->byte - bytes);
+    if (end - start < pieces->shortest)
+        return encode_new(pieces, bytes, size);
+    PyObject *piece = PyUnicode_Substring(cursor->text, start, end);
+    Status status = piece == NULL ? FAILED : encode_long(pieces, piece, bytes, size);
+    Py_XDECREF(piece);
+    return status;
+}
+
+/* Append the ids of a text. Write the borders of its parts, and the number of ids up to the end of each. */
+static Status encode_all(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObject *added, int64_t *borders,
+                         int64_t *ends)
+{
+    Encoder *encoder = &pieces->encoder;
+    for (Py_ssize_t at = 0; at < PyList_Size(marks); at++) {
+        PyObject *mark = PyList_GetItem(marks, at);
+        Py_ssize_t start = place_in(mark, 0), end = place_in(mark, 1);
+        if (start < cursor->character || end < start || end > cursor->length) {
+            PyErr_SetString(PyExc_ValueError, "matches must be in order and within the text");
+            return FAILED;
+        }
+        uint32_t id;
+        *borders++ = cursor->character;
+        *borders++ = start;
+        Status status = encode_piece(pieces, cursor, start);
+        *ends++ = (int64_t)encoder->count;
+        if (status != DONE)
+            return status;
+        if (find_id(mark, added, &id) < 0 || append_id(encoder, id) < 0)
+            return FAILED;
+        *ends++ = (int64_t)encoder->count;
+        move_to(cursor, end);
+    }
+    *borders++ = cursor->character;
+    *borders = cursor->length;
+    Status status = encode_piece(pieces, cursor, cursor->length);
+    *ends = (int64_t)encoder->count;
+    return status;
+}
+
+static PyObject *encode(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObject *added)
+{
+    const Py_ssize_t width = (Py_ssize_t)sizeof(int64_t), count = PyList_Size(marks);
+    PyObject *borders = PyBytes_FromStringAndSize(NULL, (2 * count + 2) * width), *ids = NULL, *result = NULL;
+    PyObject *ends = PyBytes_FromStringAndSize(NULL, (2 * count + 1) * width);
+    Status status = FAILED;
+    if (borders != NULL && ends != NULL)
+        status = encode_all(pieces, cursor, marks, added, (int64_t *)PyBytes_AsString(borders),
+                            (int64_t *)PyBytes_AsString(ends));
+    if (status == DONE) {
+        Py_ssize_t size = (Py_ssize_t)(pieces->encoder.count * sizeof(uint32_t));
+        ids = PyBytes_FromStringAndSize(size ? (const char *)pieces->encoder.ids : NULL, size);
+    }
+    if (status == REFUSED)
+        result = Py_NewRef(Py_None);
+    else if (ids != NULL)
+        result = PyTuple_Pack(4, ids, borders, ends, pieces->fresh);
+    Py_XDECREF(borders);
+    Py_XDECREF(ends);
+    Py_XDECREF(ids);
+    return result;
+}
+
+PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    Py_buffer block, cache;
+    PyObject *marks, *added, *result = NULL;
+    Vocabulary vocabulary;
+    Pieces pieces = {.encoder = {.vocabulary = &vocabulary}};
+    Cursor cursor = {0};
+    if (!PyArg_ParseTuple(args, "y*w*UO!O!O!O!n:encode_parts", &block, &cache, &cursor.text, &PyList_Type, &marks,
+                          &PyDict_Type, &added, &PyDict_Type, &pieces.young, &PyDict_Type, &pieces.old,
+                          &pieces.shortest))
+        return NULL;
+    Py_ssize_t size = 0;
+    PyObject *own_marks = copy_of_list(marks);
+    pieces.fresh = PyDict_New();
+    cursor.bytes = (const uint8_t *)PyUnicode_AsUTF8AndSize(cursor.text, &size);
+    cursor.size = (size_t)size;
+    cursor.length = PyUnicode_GetLength(cursor.text);
+    set_cache(&pieces.encoder, &cache);
+    if (own_marks != NULL && pieces.fresh != NULL && cursor.bytes != NULL && open_vocabulary(&block, &vocabulary) == 0)
+        result = encode(&pieces, &cursor, own_marks, added);
+    free_encoder(&pieces.encoder);
+    Py_XDECREF(own_marks);
+    Py_XDECREF(pieces.fresh);
+    PyBuffer_Release(&block);
+    PyBuffer_Release(&cache);
+    return result;
+}
