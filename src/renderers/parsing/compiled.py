@@ -114,6 +114,8 @@ class CompiledGrammar:
         self.section = mark(grammar.section[0]) if grammar.section else ""
         self.section_ends = frozenset(self.section_closers.values())
         self.call = mark(grammar.call[0]) if grammar.call else ""
+        self.needs_closing = grammar.call is None or bool(grammar.call[1])
+        """True if a call has a closing marker."""
         self.names_calls = tool_format is not None and tool_format.names_calls
         """True if a name can be in the place of a JSON list."""
         self.list_opening = tool_format.list_opening if tool_format else None
