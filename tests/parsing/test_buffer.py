@@ -166,3 +166,17 @@ def test_the_first_start_in_c_is_that_of_bisect(starts: list[int], position: int
 def test_bounds_beyond_the_starts_and_other_types_are_errors(arguments: tuple[Any, ...]) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError)):
         native.find_start(*arguments)
+
+
+def test_a_text_is_found_before_and_after_other_markers() -> None:
+    """A search up to another marker is continued from there, and does not begin again."""
+    chance = random.Random(1)
+    markers = MarkerSet.of("<a>", "ab", "b", FREE[0])
+    for _ in range(300):
+        text = "".join(chance.choices(["<a>", "a", "b", "x", FREE[0]], k=chance.randrange(12)))
+        buffer = InputBuffer(Pieces.of(list(text)))
+        for start in range(len(text) + 1):
+            subset = MarkerSet.of(*chance.sample(markers.markers, chance.randrange(1, 5)))
+            places = [(text.find(marker, start), -len(marker), marker) for marker in subset.markers]
+            expected = min((place for place in places if place[0] >= 0), default=None)
+            assert buffer.find(subset, start) == (expected and (expected[0], expected[2]))
