@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
-from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.buffer import InputBuffer, MarkerSet, find_starts_in_python
 from renderers.parsing.pieces import Pieces
 from renderers.tokenizer.encoding.byte_text import FREE
 
@@ -145,6 +145,33 @@ def test_the_first_start_in_c_is_that_of_bisect(starts: list[int], position: int
     for wanted in (position, position % 21):
         expected = bisect_left(positions, wanted, low, len(positions))
         assert native.find_start(positions, wanted, low, len(positions)) == expected
+
+
+@needs_c
+@given(st.lists(st.integers(0, 20), max_size=30), st.lists(st.integers(0, 21) | st.integers(0, 2**64 - 1), max_size=9))
+def test_the_first_starts_in_c_are_those_in_python(starts: list[int], wanted: list[int]) -> None:
+    positions = array("Q", sorted(starts))
+    assert native.find_starts(positions, wanted) == find_starts_in_python(positions, wanted)
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        (array("Q", [1]),),
+        (array("Q", [1]), (1,)),
+        (array("Q", [1]), [-1]),
+        (array("Q", [1]), [2**64]),
+        (array("Q", [1]), [0, "1"]),
+        (array("Q", [1]), [None]),
+        ([1], [1]),
+        ("1", [1]),
+    ],
+)
+def test_several_positions_of_other_types_are_errors(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        native.find_starts(*arguments)
 
 
 @needs_c

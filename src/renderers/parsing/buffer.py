@@ -18,6 +18,18 @@ _find_start = bisect_left if native is None else native.find_start
 """Find the first of the positions of tokens that is not below a position, between two indices."""
 
 
+def find_starts_in_python(positions: array[int], wanted: list[int], /) -> list[int]:
+    """Return for each of some positions the index of the first of the positions of tokens that is not below it.
+
+    >>> find_starts_in_python(array("Q", [0, 3, 5]), [0, 1, 6])
+    [0, 1, 3]
+    """
+    return [bisect_left(positions, position) for position in wanted]
+
+
+find_starts = find_starts_in_python if native is None else native.find_starts
+
+
 class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
