@@ -18,7 +18,9 @@ from renderers.parsing.plain import PlainTokens
 from renderers.parsing.tool_formats import TOOL_FORMATS, MarkerPair, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
-TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
+BESIDE_CALLS = "beside tool calls"
+"""The reason to skip text between calls and after them."""
+TEXT_IN_SECTION = Field(skipped_because(BESIDE_CALLS), Region.CALLS, left=SPACES)
 _TEXT_AFTER_CALLS = TEXT_IN_SECTION._replace(region=Region.CONTENT)
 _NO_MARKERS = "", ""
 _NO_REASONING = ReasoningFormat(markers=_NO_MARKERS)
