@@ -1,6 +1,7 @@
 /* Find the first token that begins at a position or after it.
 
-   `bisect_left` of Python does the same, but makes an object of each position that it compares. */
+   `bisect_left` of Python does the same, but makes an object of each position that it compares. Up to Python 3.11, an
+   allocation can run finalizers, which can change a list of positions. So its size is read again for each of them. */
 
 #include "native.h"
 
@@ -11,6 +12,19 @@ static uint64_t position_at(const Py_buffer *positions, Py_ssize_t index)
     uint64_t position;
     memcpy(&position, (const char *)positions->buf + (size_t)index * sizeof(position), sizeof(position));
     return position;
+}
+
+/* Return the index of the first of some positions that is not below another one, between two indices. */
+static Py_ssize_t first_from(const Py_buffer *positions, uint64_t position, Py_ssize_t low, Py_ssize_t high)
+{
+    while (low < high) {
+        Py_ssize_t middle = low + (high - low) / 2;
+        if (position_at(positions, middle) < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 PyObject *native_find_start(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
@@ -33,13 +47,29 @@ PyObject *native_find_start(PyObject *Py_UNUSED(module), PyObject *const *args, 
         PyErr_SetString(PyExc_ValueError, "the bounds must be within the positions");
         return NULL;
     }
-    while (low < high) {
-        Py_ssize_t middle = low + (high - low) / 2;
-        if (position_at(&positions, middle) < position)
-            low = middle + 1;
-        else
-            high = middle;
+    Py_ssize_t found = first_from(&positions, position, low, high);
+    PyBuffer_Release(&positions);
+    return PyLong_FromSsize_t(found);
+}
+
+PyObject *native_find_starts(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *wanted, *found = PyList_New(0);
+    Py_buffer positions;
+    if (found == NULL || !PyArg_ParseTuple(args, "y*O!", &positions, &PyList_Type, &wanted)) {
+        Py_XDECREF(found);
+        return NULL;
+    }
+    const Py_ssize_t size = positions.len / (Py_ssize_t)sizeof(uint64_t);
+    for (Py_ssize_t at = 0; found != NULL && at < PyList_Size(wanted); at++) {
+        unsigned long long position = PyLong_AsUnsignedLongLong(PyList_GetItem(wanted, at));
+        PyObject *index = NULL;
+        if (position != (unsigned long long)-1 || !PyErr_Occurred())
+            index = PyLong_FromSsize_t(first_from(&positions, position, 0, size));
+        if (index == NULL || PyList_Append(found, index) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(index);
     }
     PyBuffer_Release(&positions);
-    return PyLong_FromSsize_t(low);
+    return found;
 }

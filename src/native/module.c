@@ -36,6 +36,9 @@ static PyMethodDef methods[] = {
     {"find_start", (PyCFunction)(void (*)(void))native_find_start, METH_FASTCALL,
      "find_start(positions, position, low, high): the index of the first of some positions, in ascending order and as\n"
      "uint64, that is not below a position; between two bounds."},
+    {"find_starts", native_find_starts, METH_VARARGS,
+     "find_starts(positions, wanted): the index of the first of some positions, in ascending order and as uint64, that is\n"
+     "not below each one of a list."},
     {"find_turns", native_find_turns, METH_VARARGS,
      "find_turns(text, spans, places, headers, marks, (special, stops, end, markers), types): the turns of messages, None\n"
      "without headers, False if Python has to find one.\n\n"

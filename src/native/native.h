@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 23 /* increased with every change of an interface */
+#define VERSION 24 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
@@ -20,6 +20,7 @@ PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
 PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *native_find_starts(PyObject *module, PyObject *args);
 PyObject *native_find_turns(PyObject *module, PyObject *args);
 PyObject *native_fill(PyObject *module, PyObject *args);
 PyObject *native_index_spans(PyObject *module, PyObject *args);

@@ -48,7 +48,8 @@ from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.live_renderers import is_ours, register, restore
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
 from renderers.parsing.grammar import ParserOverrides
-from renderers.parsing.parser import ResponseParser, find_prefill
+from renderers.parsing.parser import ResponseParser, find_prefill, parse_whole
+from renderers.parsing.pieces import Pieces
 from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.labelled_text import encode_together
@@ -415,8 +416,9 @@ class ChatRenderer:
         >>> parsed.reasoning_content, parsed.tool_calls[0].name, parsed.tool_calls[0].arguments
         ('Look.', 'get', {'x': 1})
         """
-        parser = self._make_parser(readable_tools(tools), prompt_ids, template_arguments, follows_calls=False)
-        return parser.close(token_ids)
+        tool_list = readable_tools(tools)
+        prefill = self._find_prefill(tool_list, prompt_ids, template_arguments)
+        return parse_whole(self._compiled_grammar, tool_list, prefill=prefill, token_ids=token_ids)
 
     @overload
     def parse_batch(
@@ -489,20 +491,18 @@ class ChatRenderer:
             TypeError: An id of the prompt that is read is not an int, or a template argument is unknown.
             MessageError: A tool is not JSON data, or has no name. Names the tool and the field.
         """
-        return self._make_parser(normalise_tools(tools), prompt_ids, template_arguments)
+        tool_list = normalise_tools(tools)
+        prefill = self._find_prefill(tool_list, prompt_ids, template_arguments)
+        return ResponseParser(self._compiled_grammar, tool_list, prefill=prefill)
 
     def stream(self, *, tools: Iterable[ToolLike] | None = None, prompt_ids: TokenIds | None = None) -> ResponseParser:
         """The old name of `parser`."""
         return self.parser(tools=tools, prompt_ids=prompt_ids)
 
-    def _make_parser(
-        self,
-        tools: list[Any] | None,
-        prompt_ids: TokenIds | None,
-        template_arguments: Mapping[str, Any],
-        *,
-        follows_calls: bool = True,
-    ) -> ResponseParser:
+    def _find_prefill(
+        self, tools: list[Any] | None, prompt_ids: TokenIds | None, template_arguments: Mapping[str, Any]
+    ) -> Pieces:
+        """Return the beginning of the turn in the prompt of a completion."""
         compiled = self._compiled_grammar
         prompt: Sequence[Any] = []
         if prompt_ids is not None:
@@ -512,8 +512,7 @@ class ChatRenderer:
             if not prompt:
                 text = self._pipeline.generation_prompt(arguments, with_tools=tools is not None)
                 prompt = self.tokenizer.encode(text, add_special_tokens=False)
-        prefill = find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
-        return ResponseParser(compiled, tools, prefill=prefill, follows_calls=follows_calls)
+        return find_prefill(compiled, prompt) if prompt else compiled.assumed_prefill
 
     # ==================
     # Bridging
@@ -565,7 +564,8 @@ class ChatRenderer:
         tool_list = normalise_tools(tools)
         with naming_new_messages():
             messages = normalise_messages(messages)
-            parsed = self._make_parser(tool_list, prompt, {}, follows_calls=False).close(completion)
+            prefill = self._find_prefill(tool_list, prompt, {})
+            parsed = parse_whole(self._compiled_grammar, tool_list, prefill=prefill, token_ids=completion)
             prior = Prior(prompt, completion, parsed)
             new = with_call_ids(messages, parsed.state.calls)
             if process_multimodal:

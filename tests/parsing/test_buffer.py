@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
-from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.buffer import InputBuffer, MarkerSet, find_starts_in_python
 from renderers.parsing.pieces import Pieces
 from renderers.tokenizer.encoding.byte_text import FREE
 
@@ -148,6 +148,33 @@ def test_the_first_start_in_c_is_that_of_bisect(starts: list[int], position: int
 
 
 @needs_c
+@given(st.lists(st.integers(0, 20), max_size=30), st.lists(st.integers(0, 21) | st.integers(0, 2**64 - 1), max_size=9))
+def test_the_first_starts_in_c_are_those_in_python(starts: list[int], wanted: list[int]) -> None:
+    positions = array("Q", sorted(starts))
+    assert native.find_starts(positions, wanted) == find_starts_in_python(positions, wanted)
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        (array("Q", [1]),),
+        (array("Q", [1]), (1,)),
+        (array("Q", [1]), [-1]),
+        (array("Q", [1]), [2**64]),
+        (array("Q", [1]), [0, "1"]),
+        (array("Q", [1]), [None]),
+        ([1], [1]),
+        ("1", [1]),
+    ],
+)
+def test_several_positions_of_other_types_are_errors(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        native.find_starts(*arguments)
+
+
+@needs_c
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -166,3 +193,17 @@ def test_the_first_start_in_c_is_that_of_bisect(starts: list[int], position: int
 def test_bounds_beyond_the_starts_and_other_types_are_errors(arguments: tuple[Any, ...]) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError)):
         native.find_start(*arguments)
+
+
+def test_a_text_is_found_before_and_after_other_markers() -> None:
+    """A search up to another marker is continued from there, and does not begin again."""
+    chance = random.Random(1)
+    markers = MarkerSet.of("<a>", "ab", "b", FREE[0])
+    for _ in range(300):
+        text = "".join(chance.choices(["<a>", "a", "b", "x", FREE[0]], k=chance.randrange(12)))
+        buffer = InputBuffer(Pieces.of(list(text)))
+        for start in range(len(text) + 1):
+            subset = MarkerSet.of(*chance.sample(markers.markers, chance.randrange(1, 5)))
+            places = [(text.find(marker, start), -len(marker), marker) for marker in subset.markers]
+            expected = min((place for place in places if place[0] >= 0), default=None)
+            assert buffer.find(subset, start) == (expected and (expected[0], expected[2]))

@@ -224,7 +224,8 @@ class CountedText(str):
 
     def find(self, text: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /) -> int:
         position = super().find(text, start, end)
-        CountedText.searched += (position if position >= 0 else len(self)) - index(start or 0)
+        last = len(self) if end is None else min(index(end), len(self))
+        CountedText.searched += (position if position >= 0 else last) - index(start or 0)
         return position
 
 

@@ -18,6 +18,18 @@ _find_start = bisect_left if native is None else native.find_start
 """Find the first of the positions of tokens that is not below a position, between two indices."""
 
 
+def find_starts_in_python(positions: array[int], wanted: list[int], /) -> list[int]:
+    """Return for each of some positions the index of the first of the positions of tokens that is not below it.
+
+    >>> find_starts_in_python(array("Q", [0, 3, 5]), [0, 1, 6])
+    [0, 1, 3]
+    """
+    return [bisect_left(positions, position) for position in wanted]
+
+
+find_starts = find_starts_in_python if native is None else native.find_starts
+
+
 class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
@@ -82,7 +94,7 @@ class InputBuffer:
         self._first_token = -len(prefill.starts)
         # The position of the text in the whole input.
         self._offset = 0
-        # The next occurrence of each text that was searched for.
+        # The next occurrence of each text that was searched for, or the complement of a position that it is not before.
         self._occurrences: dict[str, int] = {}
         # The next token of each set of tokens that was searched for.
         self._token_occurrences: dict[frozenset[str], int] = {}
@@ -187,10 +199,15 @@ class InputBuffer:
             for marker in texts:
                 position = occurrences.get(marker, -1)
                 if position < start:
-                    position = byte_text.find(marker, start)
+                    position = max(start, ~position)
+                    if position <= first:
+                        # An occurrence after another marker is not needed yet.
+                        position = byte_text.find(marker, position, first + len(marker))
+                        if position < 0:
+                            position = _NOWHERE if first == _NOWHERE else ~(first + 1)
+                        occurrences[marker] = position
                     if position < 0:
-                        position = _NOWHERE
-                    occurrences[marker] = position
+                        continue
                 if position < first or (position == first and len(first_marker) == 1):
                     first, first_marker = position, marker
         return (first, first_marker) if first < _NOWHERE else None

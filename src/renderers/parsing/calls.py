@@ -14,23 +14,17 @@ from renderers.core.completions import (
     ToolCallEnd,
     ToolCallParseStatus,
 )
-from renderers.core.lazy import lazy_pattern
 from renderers.parsing.buffer import InputBuffer, MarkerSet
 from renderers.parsing.call_progress import CallProgress, OpenString, OpenValue
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
-from renderers.parsing.grammar import SPACES
+from renderers.parsing.ended_calls import WrittenCall, add_recoveries, ended_calls, ends_with_last, with_tool_name
 from renderers.parsing.lenient_json import JsonError, read_json
 from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats import Payload, TurnLayout
-from renderers.parsing.tool_formats.base import recovered
+from renderers.parsing.tool_formats import Payload
 
 # Attributes of enum classes are slow in Python 3.11.
-_CALL, _OK, _UNCLOSED = Region.CALL, ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
-_MARKERS = TurnLayout.MARKERS
-_BESIDE_CALLS = SPACES + "[],;"
-_NOT_IN_NAMES = lazy_pattern(r"""[\s"'`\\{}\[\]()<>|｜=]""")
-"""Whitespace, quotes, brackets, and parts of markers and headers. A name with these is text that is not a name."""
+_CALL, _OK = Region.CALL, ToolCallParseStatus.OK
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -60,7 +54,6 @@ class CallReader:
         self._section_opening = self._section_closing = ""
         self.section_text: list[tuple[str, str]] = []
         """The text of the open section beside its calls, as byte text and decoded."""
-        self._needs_closing = compiled.grammar.call is None or bool(compiled.grammar.call[1])
         tool_format = compiled.tool_format
         self._has_strings = tool_format is not None and tool_format.json_arguments
         self.recoveries: list[RecoveryKind] = []
@@ -162,8 +155,10 @@ class CallReader:
         own. With `in_string=False`, a broken call that ends within a JSON string is not emitted, and False is returned.
         `call` is the call if it was parsed already, without the rules for names.
         """
+        tool_format = self._compiled.tool_format
+        assert tool_format is not None
         payload, raw = self._captured_texts()
-        call = self._read(payload) if call is None else self._named(call)
+        call = with_tool_name(call or tool_format.read(payload), tool_format, self.schemas)
         if not in_string and call.status is not _OK and self.is_in_string:
             return False
         self._end_with(call, payload, raw, end, broken, span_end, stopped=stopped)
@@ -216,42 +211,12 @@ class CallReader:
         stopped: bool = False,
     ) -> None:
         """Emit a call that was parsed, or all calls of its payload. The arguments are those of `end`."""
-        tool_format, marker_text = self._compiled.tool_format, self._compiled.marker_text
-        assert tool_format is not None
-        if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
-            several = self._read_several(payload, cut_off=broken is _UNCLOSED)
-            if several and several[-1].status is _OK and broken is _UNCLOSED:
-                self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
-            kind = RecoveryKind.SEVERAL_CALLS if len(several) > 1 else RecoveryKind.OTHER_SYNTAX
-            for call in several:
-                if call.status is not _OK:
-                    call.text = call.raw + marker_text.decode(self._buffer.byte_text[self._buffer.position : end])
-                self._emit(recovered(call, kind), self._first_token, end, span_end)
-            if several:
-                return
-        if broken is not None and call.status is _OK:
-            # In place of elements a model can write an object.
-            is_json = tool_format.json_arguments or RecoveryKind.OTHER_SYNTAX in call.recoveries
-            # The arguments of a call with code are a text.
-            if is_json and isinstance(call.arguments, dict) and _ends_object(payload.byte_text):
-                complete = True
-            elif broken is _UNCLOSED and tool_format.last:
-                complete = self._ends_with_last(payload.byte_text)
-            else:
-                has_arguments = not tool_format.json_arguments and bool(call.arguments)
-                complete = has_arguments and (broken is not _UNCLOSED or stopped)
-            if complete:
-                # Nothing can be missing but the closing marker.
-                broken = None
-                if self._needs_closing:
-                    self.recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
-        call.raw, call.status = raw, broken or call.status
-        if call.status is not _OK:
-            closing = self._buffer.byte_text[self._buffer.position : end]
-            if self.section and broken is not _UNCLOSED:
-                closing += tool_format.padding + self._section_closing
-            call.text = marker_text.decode(self._opening) + raw + marker_text.decode(closing)
-        self._emit(call, self._first_token, end, span_end)
+        buffer, tool_format = self._buffer, self._compiled.tool_format
+        section_closing = tool_format.padding + self._section_closing if tool_format and self.section else ""
+        closing = buffer.byte_text[buffer.position : end]
+        written = _new(WrittenCall, (payload, raw, self._opening, closing, section_closing))
+        for ended in ended_calls(call, written, self._compiled, self.recoveries, broken=broken, stopped=stopped):
+            self._emit(ended, self._first_token, end, span_end)
 
     def _captured_texts(self) -> tuple[Payload, str]:
         """Return all text of the call, as a payload and decoded."""
@@ -288,65 +253,20 @@ class CallReader:
     def _read(self, payload: Payload) -> ParsedToolCall:
         tool_format = self._compiled.tool_format
         assert tool_format is not None
-        return self._named(tool_format.read(payload))
-
-    def _named(self, call: ParsedToolCall) -> ParsedToolCall:
-        """Return a call with the name of the tool that its name refers to, and the status that follows from it."""
-        if not call.name or call.name in self.schemas.functions:
-            return call
-        tool_format = self._compiled.tool_format
-        assert tool_format is not None
-        written, call.name = call.name, self.schemas.resolve(call.name)
-        if call.name != written:
-            recovered(call, RecoveryKind.NAME_PREFIX)
-        names = self.schemas.names if tool_format.rejects_unknown_tools else None
-        if names and call.name not in names:
-            call.status = ToolCallParseStatus.UNKNOWN_TOOL
-        elif call.status is _OK and _NOT_IN_NAMES.search(call.name) and call.name not in self.schemas:
-            call.status = ToolCallParseStatus.MALFORMED_STRUCTURE
-        return call
-
-    def _read_several(self, payload: Payload, *, cut_off: bool) -> list[ParsedToolCall]:
-        """Parse a payload as several calls. Return none if any of them is broken, or if there is text beside them.
-
-        `cut_off` is True if the payload has no end. Then the last one can be broken.
-        """
-        tool_format = self._compiled.tool_format
-        several = tool_format.find(payload) if tool_format and tool_format.find else None
-        if several is None or (several.broken and not (cut_off and len(several.spans) > 1)):
-            return []
-        calls, byte_text, position = list[ParsedToolCall](), payload.byte_text, 0
-        for number, (start, end) in enumerate(several.spans, 1):
-            call = self._read(payload.with_byte_text(byte_text[start:end]))
-            call.raw = payload.decode(byte_text[start:end])
-            is_cut_off = cut_off and 1 < number == len(several.spans)
-            if is_cut_off and not (_ends_object(byte_text) or self._ends_with_last(byte_text)):
-                call.status = _UNCLOSED
-            if (call.status is not _OK and not is_cut_off) or byte_text[position:start].strip(_BESIDE_CALLS):
-                return []
-            calls.append(call)
-            position = end
-        return [] if byte_text[position:].strip(_BESIDE_CALLS) else calls
+        return with_tool_name(tool_format.read(payload), tool_format, self.schemas)
 
     @property
     def ends_as_complete(self) -> bool:
         """True if the call so far ends with a text that ends a complete call, or if the format has no such text."""
         tool_format = self._compiled.tool_format
         captured = "".join([part for part, _ in self._captured])
-        return tool_format is None or not tool_format.last or self._ends_with_last(captured)
-
-    def _ends_with_last(self, byte_text: str) -> bool:
-        """Return True if a text ends with one of those that end a complete call."""
-        tool_format, mark = self._compiled.tool_format, self._compiled.marker_text.mark
-        return tool_format is not None and byte_text.rstrip(SPACES).endswith(tuple(map(mark, tool_format.last)))
+        return tool_format is None or not tool_format.last or ends_with_last(captured, self._compiled)
 
     def _emit(self, call: ParsedToolCall, first_token: int, end: int, span_end: int = 0) -> None:
         start, last = self._emitter.advance_to(end)
         span_last = max(last, self._buffer.token_at(span_end)) if span_end else last
         call.token_span = first_token if first_token > 0 else 0, span_last
-        if self.recoveries:
-            call.recoveries = tuple(dict.fromkeys((*self.recoveries, *call.recoveries)))
-            self.recoveries.clear()
+        add_recoveries(call, self.recoveries)
         self._emitter.events.append(_new(ToolCallEnd, (len(self.calls), call, start, last)))
         self.calls.append(_new(CalledTool, (call.id, call.name)))
 
@@ -361,8 +281,3 @@ class CallReader:
             name = None if name is None else self.schemas.resolve(name)
         # The number changes if the calls of the prompt are forgotten.
         return _new(ToolCallDelta, (len(self.calls), text, start, end, name, arguments))
-
-
-def _ends_object(byte_text: str) -> bool:
-    """Return True if a text ends with a JSON object, which can be between fences."""
-    return byte_text.rstrip(SPACES + "`").endswith("}")

@@ -18,7 +18,9 @@ from renderers.parsing.plain import PlainTokens
 from renderers.parsing.tool_formats import MarkerPair, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
-TEXT_IN_SECTION = Field(skipped_because("beside tool calls"), Region.CALLS, left=SPACES)
+BESIDE_CALLS = "beside tool calls"
+"""The reason to skip text between calls and after them."""
+TEXT_IN_SECTION = Field(skipped_because(BESIDE_CALLS), Region.CALLS, left=SPACES)
 _TEXT_AFTER_CALLS = TEXT_IN_SECTION._replace(region=Region.CONTENT)
 _NO_MARKERS = "", ""
 _NO_REASONING = ReasoningFormat(markers=_NO_MARKERS)
@@ -114,6 +116,8 @@ class CompiledGrammar:
         self.section = mark(grammar.section[0]) if grammar.section else ""
         self.section_ends = frozenset(self.section_closers.values())
         self.call = mark(grammar.call[0]) if grammar.call else ""
+        self.needs_closing = grammar.call is None or bool(grammar.call[1])
+        """True if a call has a closing marker."""
         self.names_calls = tool_format is not None and tool_format.names_calls
         """True if a name can be in the place of a JSON list."""
         self.list_opening = tool_format.list_opening if tool_format else None

@@ -36,9 +36,10 @@ _S = r"[ \t\r\n]*"
 _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
 _TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
-_NAME_KEY = '"name"'
-_NAME_KEYS = MarkerSet.of(_NAME_KEY)
-_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{_NAME_KEY}{_S}:{_S}("{_TEXT}")')
+NAME_KEY = '"name"'
+"""The text in each call within content."""
+_NAME_KEYS = MarkerSet.of(NAME_KEY)
+_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{NAME_KEY}{_S}:{_S}("{_TEXT}")')
 """The beginning of calls within content, up to the name of the first one."""
 _PARTIAL_START = lazy_pattern(
     rf'`{{1,2}}|(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'

@@ -17,8 +17,10 @@ from renderers.parsing.lists import ListScanner
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner
+from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.segments import SegmentScanner
 from renderers.parsing.tool_formats import TurnLayout
+from renderers.parsing.whole_turn import read_whole_turn
 
 _FIRST_WINDOW, _WINDOW_GROWTH = 16, 8
 """The number of tokens at the end of a prompt in which a header is searched for first, and the factor for the next."""
@@ -88,8 +90,13 @@ class ResponseParser:
         """
         last_ids = list_ids(token_ids, name="token_ids")
         if self._response is None or last_ids:
-            self._last_events = self._scanner.close(self._pieces(last_ids))
-            self._response = assemble(self._events + self._last_events, self._scanner.state)
+            return self.close_with(self._pieces(last_ids))
+        return self._response
+
+    def close_with(self, pieces: Pieces) -> ParsedResponse:
+        """Parse the last tokens, as pieces that begin at the end of the input, and return the message."""
+        self._last_events = self._scanner.close(pieces)
+        self._response = assemble(self._events + self._last_events, self._scanner.state)
         return self._response
 
     def _pieces(self, token_ids: list[Any]) -> Pieces:
@@ -110,6 +117,24 @@ class ResponseParser:
             # Scans the end of the prompt, if nothing was fed yet.
             self._scanner.feed(NO_PIECES)
         return self._scanner.state
+
+
+def parse_whole(
+    compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces, token_ids: Iterable[Any]
+) -> ParsedResponse:
+    """Parse a whole completion. Return what a `ResponseParser` returns, in fewer steps if it has the usual shape.
+
+    Raises:
+        TypeError: An item is not an int. Names its position.
+    """
+    if prefill.byte_text and compiled.can_end_in(prefill.byte_text):
+        return ResponseParser(compiled, tools, prefill=prefill, follows_calls=False).close(token_ids)
+    ids = list_ids(token_ids, name="token_ids")
+    pieces = compiled.marker_text.pieces(ids, len(prefill.byte_text))
+    response = read_whole_turn(compiled, ToolSchemas(tools), prefill=prefill, pieces=pieces)
+    if response is None:
+        return ResponseParser(compiled, tools, prefill=prefill, follows_calls=False).close_with(pieces)
+    return response
 
 
 def new_scanner(compiled: CompiledGrammar, tools: Sequence[Any] | None, *, prefill: Pieces = NO_PIECES) -> Scanner:
