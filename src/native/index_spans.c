@@ -1,7 +1,7 @@
 /* Find the channel of each span, the spans of each message, and the special tokens that are not template text.
 
-   `renderers.rendering.span_labels` and `renderers.rendering.control_text` do the same in Python. Inputs are not trusted: nothing outside of them is read,
-   whatever they hold. */
+   `renderers.rendering.span_labels` and `renderers.rendering.control_text` do the same in Python. Inputs are not
+   trusted: nothing outside of them is read, whatever they hold. */
 
 #include "span.h"
 
@@ -93,13 +93,34 @@ static int is_role_path(PyObject *path, PyObject *role)
     return PyTuple_Size(path) == 1 ? PyObject_RichCompareBool(PyTuple_GetItem(path, 0), role, Py_EQ) : 0;
 }
 
+/* The argument that the last span of no message belongs to: the first key of its path, which the spans keep alive, and a
+   reference to its channel. */
+typedef struct {
+    PyObject *key, *channel;
+} Argument;
+
+/* Return the channel of a span with a path as a new reference. That of an argument depends on the argument alone. */
+static PyObject *find_channel(const Span *span, PyObject *results, PyObject *channel_of, Argument *last)
+{
+    PyObject *key = PyTuple_GetItem(span->path, 0);
+    if (span->message < 0 && key == last->key)
+        return Py_NewRef(last->channel);
+    PyObject *is_result = span->message < 0 ? Py_None : PyList_GetItem(results, span->message);
+    PyObject *channel = is_result ? PyObject_CallFunctionObjArgs(channel_of, span->path, is_result, NULL) : NULL;
+    if (channel != NULL && span->message < 0) {
+        Py_XDECREF(last->channel);
+        last->key = key;
+        last->channel = Py_NewRef(channel);
+    }
+    return channel;
+}
+
 /* Read all spans. Append their channels, and fill in the facts about messages. Return -1 on failure. */
 static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, PyObject *kinds, PyObject *role,
-                     PyObject *channels, Messages *all)
+                     PyObject *channels, Messages *all, Argument *argument)
 {
     PyObject *scaffold = PyTuple_GetItem(kinds, 0), *content = PyTuple_GetItem(kinds, 1);
     Py_ssize_t count = PyList_Size(results), body = 0;
-    PyObject *argument = NULL, *argument_channel = NULL; /* the first key of the last path of no message; borrowed */
     for (Py_ssize_t at = 0; at < PyTuple_Size(spans); at++) {
         Span span;
         if (read_span(spans, at, &span) < 0)
@@ -108,24 +129,13 @@ static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, P
             PyErr_SetString(PyExc_IndexError, "a span belongs to no message");
             return -1;
         }
-        PyObject *channel = scaffold;
-        if (PyTuple_Size(span.path) && span.message < 0 && PyTuple_GetItem(span.path, 0) == argument)
-            channel = Py_NewRef(argument_channel);
-        else if (PyTuple_Size(span.path)) {
-            PyObject *is_result = span.message < 0 ? Py_None : PyList_GetItem(results, span.message);
-            channel = is_result ? PyObject_CallFunctionObjArgs(channel_of, span.path, is_result, NULL) : NULL;
-        } else
-            Py_INCREF(channel);
+        int has_path = PyTuple_Size(span.path) > 0;
+        PyObject *channel = has_path ? find_channel(&span, results, channel_of, argument) : Py_NewRef(scaffold);
         int failed = channel == NULL || PyList_Append(channels, channel) < 0;
         Py_XDECREF(channel);
         int is_body = channel != scaffold, is_role = failed || is_body ? 0 : is_role_path(span.path, role);
         if (failed || is_role < 0)
             return -1;
-        if (span.message < 0 && PyTuple_Size(span.path)) {
-            /* The channel of an argument depends on the argument alone. The list and the spans keep both alive. */
-            argument = PyTuple_GetItem(span.path, 0);
-            argument_channel = channel;
-        }
         if (span.message >= 0) {
             Message *message = &all->messages[span.message];
             close_before(all, span.message);
@@ -173,14 +183,17 @@ PyObject *native_index_spans(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *flags = copy_of_list(results), *channels = PyList_New(0), *facts = NULL;
     Py_ssize_t count = flags == NULL ? 0 : PyList_Size(flags);
     Messages all = {calloc((size_t)count + 1, sizeof(Message)), calloc((size_t)count + 1, sizeof(Py_ssize_t)), 0};
+    Argument argument = {NULL, NULL};
     if (all.messages == NULL || all.open == NULL)
         PyErr_NoMemory();
-    else if (flags != NULL && channels != NULL && index_all(spans, flags, channel_of, kinds, role, channels, &all) == 0)
+    else if (flags != NULL && channels != NULL &&
+             index_all(spans, flags, channel_of, kinds, role, channels, &all, &argument) == 0)
         facts = facts_of(all.messages, count, (PyTypeObject *)type);
     if (facts != NULL)
         result = PyTuple_Pack(2, channels, facts);
     free(all.messages);
     free(all.open);
+    Py_XDECREF(argument.channel);
     Py_XDECREF(flags);
     Py_XDECREF(channels);
     Py_XDECREF(facts);
