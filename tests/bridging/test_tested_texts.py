@@ -68,10 +68,12 @@ def test_a_test_of_a_text_after_some_histories_only(setup: str, test: str, text:
         ("loop.index0 and loop.previtem.content.endswith('\\n')", "Answer\n"),
         ("loop.index0 and loop.previtem.content.startswith(' ')", " Answer"),
         ("loop.index0 and loop.previtem.content.startswith(('-', '\\t'))", "\tAnswer"),
+        ("loop.index0 and loop.previtem.content.endswith(' ')", " "),
     ],
 )
-def test_a_test_of_whitespace_at_the_ends_of_the_turn(test: str, text: str) -> None:
-    check_bridges(template_of("", test), {"role": "assistant", "content": text}, {"role": "user", "content": "Look"})
+@pytest.mark.parametrize("role", ["user", "tool"])
+def test_a_test_of_whitespace_at_the_ends_of_the_turn(test: str, text: str, role: str) -> None:
+    check_bridges(template_of("", test), {"role": "assistant", "content": text}, {"role": role, "content": "Look"})
 
 
 def check_bridges(source: str, turn: dict[str, Any], following: dict[str, Any]) -> None:

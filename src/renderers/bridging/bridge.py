@@ -174,7 +174,7 @@ class Extension:
         if not state.calls and "tool" in self._roles:
             # Calls that could not be parsed may be the whole turn, or follow other content.
             yield Turn(state.reasoning, "", ())
-            if not content.strip() or self.context.learn(call_delimiters).encloses(content.strip()):
+            if not content or self.context.learn(call_delimiters).encloses(content.strip()):
                 return
         yield Turn(state.reasoning, content, state.calls)
 
