@@ -46,6 +46,16 @@ def split(renderer: Any, turn: Turn, **message: Any) -> Any:
     return result
 
 
+def counting_renderer(renderer: ChatRenderer, parsed: list[list[int]]) -> Any:
+    """Return a renderer that appends all ids that it parses to a list."""
+
+    def parse(ids: list[int], **options: Any) -> Any:
+        parsed.append(ids)
+        return renderer.parse_response(ids, **options)
+
+    return SimpleNamespace(tokenizer=renderer.tokenizer, parse_response=parse)
+
+
 def test_reasoning_in_the_content_becomes_a_field(renderer: ChatRenderer) -> None:
     turn = turn_of(renderer, REASONED)
     assert split(renderer, turn, content=f"{REASONED}\n") == FIELDS
@@ -104,13 +114,8 @@ def test_messages_of_others_and_of_renderers_without_a_tokenizer_are_not_changed
 
 
 def test_a_text_is_parsed_once(renderer: ChatRenderer) -> None:
-    turn, parsed = turn_of(renderer, REASONED), []
-
-    def parse(ids: list[int], **options: Any) -> Any:
-        parsed.append(ids)
-        return renderer.parse_response(ids, **options)
-
-    counting: Any = SimpleNamespace(tokenizer=renderer.tokenizer, parse_response=parse)
+    turn, parsed = turn_of(renderer, REASONED), list[list[int]]()
+    counting = counting_renderer(renderer, parsed)
     inline, messages = InlineFields(), [{"role": "assistant", "content": REASONED}]
     assert [inline.split(messages, [turn], counting, TOOLS) for _ in range(3)] == [[FIELDS]] * 3
     assert len(parsed) == 1
@@ -162,13 +167,8 @@ def test_a_text_is_parsed_after_the_prompt_of_the_turn_that_it_may_be() -> None:
 
 def test_the_turns_of_a_history_are_parsed_once_each(renderer: ChatRenderer) -> None:
     texts = [CALL.replace("sky", f"sky {number}") for number in range(9)]
-    turns, parsed = [turn_of(renderer, text, number=number) for number, text in enumerate(texts)], []
-
-    def parse(ids: list[int], **options: Any) -> Any:
-        parsed.append(ids)
-        return renderer.parse_response(ids, **options)
-
-    counting: Any = SimpleNamespace(tokenizer=renderer.tokenizer, parse_response=parse)
+    turns, parsed = [turn_of(renderer, text, number=number) for number, text in enumerate(texts)], list[list[int]]()
+    counting = counting_renderer(renderer, parsed)
     messages = [{"role": "assistant", "content": text} for text in texts]
     assert InlineFields().split(messages, turns, counting, TOOLS) == [turn.message for turn in turns]
     assert len(parsed) == 9
