@@ -9,7 +9,7 @@ import pytest
 
 from renderers.client import server_models
 from renderers.client.server_models import ServerModels
-from renderers.errors import EngineConnectionError, EngineTimeoutError
+from renderers.errors import EngineConnectionError, EngineError, EngineStatusError, EngineTimeoutError
 
 
 class Requests:
@@ -69,3 +69,31 @@ def test_a_server_that_is_being_started_is_asked_again_at_once() -> None:
         return await models.get(requests)
 
     assert asyncio.run(use()) == {"data": []}
+
+
+def test_each_caller_gets_an_error_of_its_own() -> None:
+    async def use() -> list[EngineError]:
+        failure = EngineStatusError("busy", url="http://host/v1/models", status=503, retry_after=2.0)
+        failure.add_note("Failed after 4 attempts.")
+        models, requests = ServerModels(), Requests(failure)
+        errors: list[EngineError] = []
+        for _ in range(3):
+            try:
+                try:
+                    raise KeyError(len(errors))
+                except KeyError:
+                    await models.get(requests)
+            except EngineStatusError as error:
+                errors.append(error)
+                error.add_note(f"Caller {len(errors)}.")
+        return errors
+
+    first, second, third = asyncio.run(use())
+    assert first.__traceback__ is not None
+    assert first.__traceback__.tb_next is not None
+    assert second.__cause__ is third.__cause__ is first
+    assert [error.__context__.args for error in (first, second, third) if error.__context__] == [(0,), (1,), (2,)]
+    assert [error.__notes__[-1] for error in (first, second, third)] == ["Caller 1.", "Caller 2.", "Caller 3."]
+    for error in (second, third):
+        assert (type(error), str(error)) == (EngineStatusError, str(first))
+        assert vars(error).items() >= {"url": first.url, "status": 503, "reason": "busy", "retry_after": 2.0}.items()

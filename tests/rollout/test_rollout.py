@@ -26,6 +26,7 @@ from renderers.errors import (
     RolloutError,
     TemplateError,
     TemplateRefusalError,
+    UnencodableTextError,
     UnusedRewardWarning,
 )
 from renderers.rollout import Added, Rollout, Turn
@@ -735,7 +736,13 @@ def test_a_harness_that_keeps_reasoning_and_calls_in_the_content_keeps_the_token
 
 
 @pytest.mark.parametrize(
-    "content", ["<|think|>Other.<|/think|>Blue.", "<|think|>I know.<|/think|>Red.", "<|think|>I know.Blue."]
+    "content",
+    [
+        "<|think|>Other.<|/think|>Blue.",
+        "<|think|>I know.<|/think|>Red.",
+        "<|think|>I know.Blue.",
+        "<|think|>I know.<|/think|>Blue.<|end|>Edited.",
+    ],
 )
 def test_a_harness_that_changes_reasoning_in_the_content_opens_a_branch(renderer: ChatRenderer, content: str) -> None:
     rollout, _ = start(renderer, "<|think|>I know.<|/think|>Blue.<|end|>")
@@ -743,6 +750,15 @@ def test_a_harness_that_changes_reasoning_in_the_content_opens_a_branch(renderer
     conversation = [user("Hi"), {"role": "assistant", "content": content}, user("And?")]
     assert rollout.sync(conversation) == Added(False, edited=1)
     assert rollout.prompt_ids == renderer.render_ids(conversation, add_generation_prompt=True)
+
+
+def test_a_lone_surrogate_after_reasoning_in_the_content_is_an_error_that_names_the_message(
+    renderer: ChatRenderer,
+) -> None:
+    rollout, _ = start(renderer, "<|think|>I know.<|/think|>Blue.<|end|>")
+    sample(rollout)
+    with pytest.raises(UnencodableTextError, match="message 1: content"):
+        rollout.sync([user("Hi"), {"role": "assistant", "content": "<|think|>I know.<|/think|>Blue.\ud800"}])
 
 
 @pytest.mark.skipif(not HUB_AT_HAND, reason="no real models")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import time
 from collections.abc import Callable, Coroutine
@@ -38,7 +39,8 @@ class ServerModels:
         if self._response is not None and now - self._response_time <= max_age:
             return self._response
         if self._failure is not None and now - self._failure_time < RECENT:
-            raise self._failure.with_traceback(None)
+            # Other tasks may use the traceback, the context and the notes of the first error.
+            raise copy.deepcopy(self._failure) from self._failure
         try:
             self._response = await share_task(self._running, None, request)
         except EngineConnectionError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from renderers.core.completions import ParsedResponse, Region
 from renderers.core.jsontypes import JsonObject
 from renderers.core.protocols import Renderer
+from renderers.errors import UnencodableTextError
 from renderers.rollout.matching import is_same_message, reasoning_of, text_of
 from renderers.rollout.trajectory import Turn
 
@@ -15,59 +17,83 @@ class InlineFields:
     """Splits messages, and keeps the fields of each text, because a harness sends all messages with each request."""
 
     def __init__(self) -> None:
-        self._fields: dict[str, Mapping[str, Any]] = {}
+        # By text and number of the turn, because the prompt of a turn can open reasoning.
+        self._fields: dict[tuple[str, int], Mapping[str, Any] | None] = {}
 
     def split(
         self, messages: Sequence[JsonObject], turns: Sequence[Turn], renderer: Renderer, tools: Any
     ) -> list[JsonObject]:
         """Return a conversation with reasoning and calls of sampled turns as fields, where a harness has them as text.
 
-        The content of an assistant message is parsed as a completion. If its fields are not those of a sampled turn,
-        the message is not changed. A custom renderer without a tokenizer cannot parse text, so no message is changed.
+        The content of an assistant message is parsed as a completion of the prompt of a sampled turn. If its fields are
+        not those of the turn, or if it has other text that belongs to no field, the message is not changed. A custom
+        renderer without a tokenizer cannot parse text, so no message is changed.
         """
-        parse = _parser_of(renderer, tools, turns[-1].prompt.token_ids) if turns else None
-        if parse is None:
+        if getattr(getattr(renderer, "tokenizer", None), "encode", None) is None:
             return list(messages)
-        by_content: dict[str, list[JsonObject]] = {}
-        for turn in turns:
-            by_content.setdefault(text_of(turn.message["content"]), []).append(turn.message)
+        searched = [_SearchedTurn.of(turn) for turn in turns]
+        contents = {turn.content for turn in searched}
         known, self._fields = self._fields, {}
         result: list[JsonObject] = []
+        following = 0
         for message in messages:
             text = text_of(message.get("content")) if message["role"] == "assistant" else None
-            if isinstance(text, str) and text not in by_content:
-                fields = known.get(text)
-                if fields is None and any(_may_contain(text, turn.message) for turn in turns):
-                    fields = parse(text)
-                if fields is not None:
-                    self._fields[text] = fields
-                    sampled = by_content.get(text_of(fields["content"]), ())
-                    if any(_is_inline(recorded, message, fields) for recorded in sampled):
+            if isinstance(text, str) and text not in contents:
+                # A conversation has the turns in their order, so the next one is the most likely.
+                for index in (*range(following, len(turns)), *range(following)):
+                    if not searched[index].may_be(text):
+                        continue
+                    turn = turns[index]
+                    key = text, turn.number
+                    fields = known[key] if key in known else _parse_as(turn, text, renderer, tools)
+                    self._fields[key] = fields
+                    if fields is not None and _is_inline(turn.message, message, fields):
                         message = {**message, **fields, **_beside(message)}
+                        following = index + 1
+                        break
             result.append(message)
         return result
 
 
-def _parser_of(renderer: Any, tools: Any, prompt_ids: list[int]) -> Callable[[str], Mapping[str, Any]] | None:
-    """Return a function that parses a text as a completion of a prompt; None if the renderer has no tokenizer."""
-    encode = getattr(getattr(renderer, "tokenizer", None), "encode", None)
-    if encode is None:
+class _SearchedTurn(NamedTuple):
+    """The text of a sampled turn that a content is searched for, because parsing takes longer."""
+
+    content: Any
+    reasoning: Any
+    is_in_one_piece: bool
+    """True if the content is a part of the sampled text. It can be in several places, as before and after calls."""
+
+    @classmethod
+    def of(cls, turn: Turn) -> _SearchedTurn:
+        content, parsed = text_of(turn.message["content"]), turn.parsed
+        # The text of broken calls is at the end of the content. The parser of a custom renderer may give no parts.
+        pieces = [part for part in parsed.parts if part.region == Region.CONTENT]
+        return cls(content, reasoning_of(turn.message), len(pieces) == 1 and text_of(parsed.content) == content)
+
+    def may_be(self, text: str) -> bool:
+        """Return False if a text does not have the fields of the turn."""
+        if len(self.content) > len(text) or self.reasoning not in text:
+            return False
+        return not self.is_in_one_piece or self.content in text
+
+
+def _parse_as(turn: Turn, text: str, renderer: Any, tools: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a text after the prompt of a turn; None if they contradict those of the turn."""
+    try:
+        ids = renderer.tokenizer.encode(text, add_special_tokens=False)
+    except UnencodableTextError:
+        # If the message is rendered, the error names it.
         return None
-
-    def parse(text: str) -> Mapping[str, Any]:
-        ids = encode(text, add_special_tokens=False)
-        message: Mapping[str, Any] = renderer.parse_response(ids, tools=tools, prompt_ids=prompt_ids).to_message()
-        return message
-
-    return parse
+    parsed: ParsedResponse = renderer.parse_response(ids, tools=tools, prompt_ids=turn.prompt.token_ids)
+    if _skipped_texts(parsed) != _skipped_texts(turn.parsed):
+        return None
+    fields: Mapping[str, Any] = parsed.to_message()
+    return fields if is_same_message(turn.message, {**turn.message, **fields}) else None
 
 
-def _may_contain(text: str, recorded: Mapping[str, Any]) -> bool:
-    """Return True if a text may have the fields of a message. Parsing takes longer.
-
-    The content is not searched for, because it can be in several places, such as before and after calls.
-    """
-    return len(text_of(recorded.get("content"))) <= len(text) and reasoning_of(recorded) in text
+def _skipped_texts(parsed: ParsedResponse) -> list[str]:
+    """Return the texts that belong to no field. A message does not have them."""
+    return [text for skipped in parsed.skipped if (text := skipped.text.strip())]
 
 
 def _is_inline(recorded: Mapping[str, Any], message: JsonObject, fields: Mapping[str, Any]) -> bool:
