@@ -29,8 +29,7 @@ from renderers.parsing.tool_formats import Payload, TurnLayout
 from renderers.tokenizer.encoding.byte_text import UNKNOWN, from_byte_text
 
 # Attributes of enum classes are slow in Python 3.11.
-_START, _REASONING, _CONTENT = Region.START, Region.REASONING, Region.CONTENT
-_CALL = Region.CALL
+_REASONING, _CONTENT, _CALL = Region.REASONING, Region.CONTENT, Region.CALL
 _OK, _UNCLOSED = ToolCallParseStatus.OK, ToolCallParseStatus.UNCLOSED_BLOCK
 _MARKERS = TurnLayout.MARKERS
 _LAYOUTS = frozenset({_MARKERS, TurnLayout.LISTS, TurnLayout.BARE_CALLS})
