@@ -57,7 +57,12 @@ KEYS: dict[str, tuple[str, str, tuple[str, str] | None, CallKeys]] = {
     ),
     "list": (LIST, "jamba", ("<calls>", "</calls>"), CallKeys("tool", "input")),
     "bare list": (LIST[7:-8], "xlam", None, CallKeys("tool", "input")),
+    "bare list with one other key": (
+        "[" + each(objects("name", "parameters") + "{{ ', ' if not loop.last }}") + "]",
+        *("xlam", None, CallKeys("name", "parameters")),
+    ),
 }
+TOOLS = [{"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}]
 TAGS: dict[str, tuple[str, Grammar]] = {
     "names in attributes": (
         f"<function_calls>\n{INVOKE}</function_calls>",
@@ -140,6 +145,27 @@ def test_tags_are_derived(name: str) -> None:
 
 def test_the_keys_of_a_format_are_not_repeated() -> None:
     assert renderer_of(each(f"<call>{objects('name', 'arguments')}</call>")).resolution.grammar.keys is None
+
+
+@pytest.mark.parametrize("fence", ["", "```json\n", "```json\n\n"])
+def test_a_bare_list_with_the_usual_keys_is_not_a_call_in_content(fence: str) -> None:
+    calls = "[" + each(objects("name", "arguments") + "{{ ', ' if not loop.last }}") + "]"
+    renderer = renderer_of(fence + calls + fence[:3])
+    grammar = renderer.resolution.grammar
+    assert (grammar.tools, grammar.call, grammar.keys) == ("xlam", None, None)
+    text = f'{fence}[{{"name": "look", "arguments": {{"at": "é"}}}}]{fence[:3]}<|end|>'
+    ids = renderer.tokenizer.encode(text, add_special_tokens=False)
+    for tools in (None, TOOLS):
+        parsed = renderer.parse_response(ids, tools=tools)
+        assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("look", {"at": "é"})]
+        assert parsed.tool_calls[0].recoveries == ((RecoveryKind.CODE_FENCE,) if fence else ())
+        assert parsed.content == ""
+
+
+def test_a_bare_object_is_not_a_list() -> None:
+    calls = each(objects("name", "parameters") + "{{ '; ' if not loop.last }}")
+    grammar = renderer_of(calls).resolution.grammar
+    assert (grammar.tools, grammar.keys) == ("llama", None)
 
 
 def test_calls_with_the_usual_keys_list_a_difference() -> None:
