@@ -8,7 +8,7 @@ import pytest
 
 from renderers import EMBEDDED, ChatRenderer, create_renderer, load_tokenizer
 from renderers.cli.models import describe_grammar
-from renderers.core.completions import RecoveryKind
+from renderers.core.completions import RecoveryKind, ToolCallDelta
 from renderers.parsing.evidence import RoundTrip
 from renderers.parsing.grammar import Grammar
 from renderers.parsing.response_template import read_response_template, write_response_template
@@ -60,6 +60,14 @@ KEYS: dict[str, tuple[str, str, tuple[str, str] | None, CallKeys]] = {
     "bare list with one other key": (
         "[" + each(objects("name", "parameters") + "{{ ', ' if not loop.last }}") + "]",
         *("xlam", None, CallKeys("name", "parameters")),
+    ),
+    "names in a key of ids": (
+        each(f"<call>{objects('id', 'args')}</call>"),
+        *("hermes", ("<call>", "</call>"), CallKeys("id", "args")),
+    ),
+    "arguments in a key of ids": (
+        each(f"<call>{objects('type', 'tool_call_id')}</call>"),
+        *("hermes", ("<call>", "</call>"), CallKeys("type", "tool_call_id")),
     ),
 }
 TOOLS = [{"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}]
@@ -166,6 +174,45 @@ def test_a_bare_object_is_not_a_list() -> None:
     calls = each(objects("name", "parameters") + "{{ '; ' if not loop.last }}")
     grammar = renderer_of(calls).resolution.grammar
     assert (grammar.tools, grammar.keys) == ("llama", None)
+
+
+@pytest.mark.parametrize("name", ["names in a key of ids", "arguments in a key of ids"])
+def test_a_key_of_the_name_or_the_arguments_is_not_that_of_an_id(name: str) -> None:
+    template, *_, keys = KEYS[name]
+    renderer = renderer_of(template)
+    for arguments in ('{"at": 1}', '"{}"'):
+        text = f'<call>{{"{keys.name}": "look", "{keys.arguments}": {arguments}}}</call><|end|>'
+        parsed = renderer.parse_response(renderer.tokenizer.encode(text, add_special_tokens=False))
+        assert [(call.id, call.name) for call in parsed.tool_calls] == [(None, "look")]
+
+
+def test_an_id_beside_a_name_in_another_key_of_ids_is_read() -> None:
+    renderer = renderer_of(KEYS["names in a key of ids"][0])
+    text = '<call>{"tool_call_id": "c1", "id": "look", "args": {}}</call>'
+    parsed = renderer.parse_response(renderer.tokenizer.encode(text, add_special_tokens=False))
+    assert [(call.id, call.name) for call in parsed.tool_calls] == [("c1", "look")]
+    inner = objects("id", "args")[3:-12]
+    renderer = renderer_of(each(f"<call>{{{{ {{'id': c.id, 'call': {inner}}} | tojson }}}}</call>"))
+    assert renderer.resolution.grammar.keys == CallKeys("id", "args", "call")
+    text = '<call>{"id": "c1", "call": {"id": "look", "args": {}}}</call>'
+    parsed = renderer.parse_response(renderer.tokenizer.encode(text, add_special_tokens=False))
+    assert [(call.id, call.name) for call in parsed.tool_calls] == [("c1", "look")]
+
+
+@pytest.mark.parametrize("name", ["object", "whole calls", "names in a key of ids", "arguments in a key of ids"])
+def test_a_stream_has_names_and_arguments_in_derived_keys(name: str) -> None:
+    renderer = renderer_of(KEYS[name][0])
+    call = {"id": "call00000", "type": "function", "function": {"name": "look", "arguments": {"at": "x"}}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+    ]
+    prompt = renderer.render_ids(messages[:1], add_generation_prompt=True)
+    parser = renderer.parser(prompt_ids=prompt)
+    events = [event for token in renderer.render_ids(messages)[len(prompt) :] for event in parser.feed([token])]
+    deltas = [event for event in events if isinstance(event, ToolCallDelta)]
+    assert [event.name for event in deltas if event.name] == ["look"]
+    assert "".join(event.arguments for event in deltas) == '{"at": "x"}'
 
 
 def test_calls_with_the_usual_keys_list_a_difference() -> None:

@@ -30,7 +30,8 @@ NAME_ARGUMENTS, NAME_PARAMETERS = CallKeys("name", "arguments"), CallKeys("name"
 _NAMES, ARGUMENTS = ("name", "tool_name"), ("arguments", "parameters")
 """The keys of a name and of arguments that models write. The first one that is present counts."""
 _ID, _OTHER_ID = "id", "tool_call_id"
-_BESIDE_ARGUMENTS = frozenset({_ID, _OTHER_ID, "type", "index"})
+_IDS = frozenset({_ID, _OTHER_ID})
+_BESIDE_ARGUMENTS = _IDS | {"type", "index"}
 """The keys of an object beside its name and its arguments."""
 
 
@@ -93,6 +94,9 @@ def call_of(value: Any, text: str, keys: CallKeys = NAME_ARGUMENTS) -> ParsedToo
             return failed_call(MALFORMED, name)
         parsed = _NO_ARGUMENTS
     call_id = outer[_ID] if _ID in outer else outer.get(_OTHER_ID)
+    if call_id and outer is value and not _IDS.isdisjoint(keys):
+        # The name or the arguments are in the place of an id.
+        call_id = next((value[key] for key in (_ID, _OTHER_ID) if key in value and key not in keys), None)
     call = named_call(name, *parsed, call_id=call_id if isinstance(call_id, str) and call_id else None)
     is_other = key not in (None, arguments_key) or (name and name_key not in value)
     return recovered(call, RecoveryKind.OTHER_SYNTAX) if is_other else call
@@ -179,8 +183,12 @@ def without_fences(text: str) -> str:
 
 _FENCED = lazy_pattern(r"\s*```(?:json)?(.*?)```\s*", re.DOTALL)
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_MEMBERS = rf'(?:"(?:{"|".join(sorted(_BESIDE_ARGUMENTS))})"\s*+:\s*+(?:{_STRING}|\d++)\s*+,\s*+)*+'
-"""Members before the name."""
+
+
+def _members_before(*keys: str) -> str:
+    """Return the pattern of members before those with some keys."""
+    others = "|".join(sorted(_BESIDE_ARGUMENTS.difference(keys)))
+    return rf'(?:"(?:{others})"\s*+:\s*+(?:{_STRING}|\d++)\s*+,\s*+)*+'
 
 
 @functools.lru_cache(maxsize=64)
@@ -190,8 +198,9 @@ def _head_patterns(keys: CallKeys) -> tuple[re.Pattern[str], re.Pattern[str]]:
         "|".join(map(re.escape, dict.fromkeys(own)))
         for own in ((keys.wrapper,), (keys.name, *_NAMES), (keys.arguments, *ARGUMENTS))
     )
-    opening = rf'{_MEMBERS}"(?:{wrapper})"\s*+:\s*+\{{\s*+' if wrapper else ""
-    name = re.compile(rf'\s*+\{{\s*+{opening}{_MEMBERS}"(?:{names})"\s*+:\s*+({_STRING})\s*+', re.DOTALL)
+    opening = rf'{_members_before(keys.wrapper)}"(?:{wrapper})"\s*+:\s*+\{{\s*+' if wrapper else ""
+    members = _members_before(keys.name, keys.arguments)
+    name = re.compile(rf'\s*+\{{\s*+{opening}{members}"(?:{names})"\s*+:\s*+({_STRING})\s*+', re.DOTALL)
     return name, re.compile(rf'(?:,\s*+)?"(?:{arguments})"\s*+:')
 
 
