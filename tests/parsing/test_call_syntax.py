@@ -176,6 +176,25 @@ def test_a_bare_object_is_not_a_list() -> None:
     assert (grammar.tools, grammar.keys) == ("llama", None)
 
 
+@pytest.mark.parametrize(("name", "arguments"), [("name", "arguments"), ("tool", "input"), ("größe", "ärger")])
+def test_calls_within_content_have_the_keys_of_the_template(name: str, arguments: str) -> None:
+    renderer = renderer_of("[" + each(objects(name, arguments) + "{{ ', ' if not loop.last }}") + "]")
+    for keys in {(name, arguments), ("name", "arguments")}:
+        written = f'{{"{keys[0]}": "look", "{keys[1]}": {{"at": "é"}}}}'
+        for end in ("", "<|end|>"):
+            ids = renderer.tokenizer.encode(f"Look.\n[{written}, {written}] é{end}", add_special_tokens=False)
+            parsed = renderer.parse_response(ids, tools=TOOLS)
+            assert [(call.name, call.arguments) for call in parsed.tool_calls] == [("look", {"at": "é"})] * 2
+            recoveries = {*parsed.tool_calls[0].recoveries, *parsed.tool_calls[1].recoveries}
+            others = set() if keys == (name, arguments) else {RecoveryKind.OTHER_SYNTAX}
+            assert recoveries == {RecoveryKind.CALL_IN_CONTENT, *others}
+            assert parsed.content == "Look.\n é"
+            parser = renderer.parser(tools=TOOLS)
+            for token in ids:
+                parser.feed([token])
+            assert parser.close() == parsed
+
+
 @pytest.mark.parametrize("name", ["names in a key of ids", "arguments in a key of ids"])
 def test_a_key_of_the_name_or_the_arguments_is_not_that_of_an_id(name: str) -> None:
     template, *_, keys = KEYS[name]

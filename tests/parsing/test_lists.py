@@ -175,6 +175,15 @@ def test_json_within_an_answer_is_a_call_if_it_names_a_tool_of_the_prompt(
         assert read_chunks(reader, one_by_one(ids)).response == parsed
 
 
+@pytest.mark.parametrize("key", ["llama", "xlam"])
+def test_json_within_an_answer_can_name_a_tool_in_any_script(key: str) -> None:
+    reader = reader_of_bytes(grammar_of(key), tools=[{"name": "größe", "parameters": {}}], marks=True)
+    ids = reader.encode('Look: {"name": "größe", "arguments": {"ä": "é"}} é')
+    parsed = read_chunks(reader, [ids]).response
+    assert said(parsed) == ("Look:  é", None, [("größe", {"ä": "é"})])
+    assert read_chunks(reader, one_by_one(ids)).response == parsed
+
+
 @pytest.mark.parametrize("marks", [True, False])
 @pytest.mark.parametrize("end", ["<|stop|>", ""])
 @pytest.mark.parametrize(

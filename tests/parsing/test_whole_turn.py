@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from renderers.parsing.parser import ResponseParser, parse_whole
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
+from renderers.parsing.tool_formats.base import CallKeys
 from renderers.parsing.whole_turn import read_whole_turn
 from tests.support.call_formats import Call, format_calls
 from tests.support.completions import (
@@ -24,6 +26,8 @@ from tests.support.completions import (
     Reader,
     completions,
     grammar_of,
+    one_by_one,
+    read,
     reader_of_bytes,
     reader_of_pieces,
     turn,
@@ -136,6 +140,24 @@ def test_markers_in_any_order_give_the_result_of_the_scanner(key: str) -> None:
             prefill = reader.compiled.marker_text.pieces(before) if before else NO_PIECES
             whole += assert_same(reader, ids, prefill=prefill)
     assert (whole > 0) == (TOOL_FORMATS[key].layout in LAYOUTS)
+
+
+@pytest.mark.parametrize("key", ["llama", "xlam", "hermes", "jamba"])
+@pytest.mark.parametrize("keys", [CallKeys("tool", "input"), CallKeys("id", "größe"), CallKeys("type", "id", "call")])
+def test_other_keys_give_the_result_of_the_scanner(key: str, keys: CallKeys) -> None:
+    chance, grammar = random.Random(f"{key} {keys}"), replace(grammar_of(key), keys=keys)
+    call = f'{{"{keys.name}": "get_weather", "{keys.arguments}": {{"city": "é"}}}}'
+    written = f'{{"{keys.wrapper}": {call}}}' if keys.wrapper else call
+    calls, whole = [call, written, f"[{written}]", f"```json\n{written}\n```", f"<tool_call>{written}</tool_call>"], 0
+    for tools in (None, TOOLS):
+        reader = reader_of_bytes(grammar, tools=tools, marks=True)
+        words = [*marker_words(key), *calls, *calls, "Look: ", f'"{keys.name}"']
+        bits = [*map(reader.encode, words), [-1]]
+        for _ in range(200):
+            ids = [token for _ in range(chance.randrange(6)) for token in chance.choice(bits)]
+            whole += assert_same(reader, ids)
+            assert described(read(reader, one_by_one(ids)).response) == described(read(reader, [ids]).response)
+    assert whole
 
 
 @pytest.mark.parametrize("name", MODELS)

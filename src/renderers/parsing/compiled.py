@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 from weakref import WeakValueDictionary
@@ -16,6 +17,7 @@ from renderers.parsing.markers import MarkerText, MarkerTokenizer
 from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.plain import PlainTokens
 from renderers.parsing.tool_formats import MarkerPair, TurnLayout
+from renderers.parsing.tool_formats.json_calls import NAME_ARGUMENTS
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 BESIDE_CALLS = "beside tool calls"
@@ -182,6 +184,12 @@ class CompiledGrammar:
         """Within content that a marker opened. Only there, a marker that is not a token can close it."""
         self.unmarked_markers = MarkerSet.of(*self.content_markers.markers, *self.unmarked_openers)
         """Within content in which a call without markers can begin."""
+        keys = self.tool_format.keys if self.tool_format else None
+        names = (keys.name, NAME_ARGUMENTS.name) if keys else ()
+        self.name_keys = frozenset(marker_text.mark(json.dumps(name, ensure_ascii=False)) for name in names)
+        """The keys of names in JSON calls without markers: that of the format, and the usual one."""
+        self.in_unmarked_calls = MarkerSet.of(*self.name_keys, *self.inner)
+        """The texts that such calls within content contain: each one has a key or follows a marker."""
         self.section_markers = MarkerSet.of(*stops, UNKNOWN, self.call, *self.section_ends)
         self.quoted_markers = MarkerSet.of(*stops, self._unknown_in_calls, self.quote_end)
         """Within quotes in a call."""

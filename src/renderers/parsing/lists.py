@@ -24,7 +24,7 @@ from renderers.parsing.pieces import MARKER_CHARACTERS, NO_PIECES, Pieces
 from renderers.parsing.scanner import LONGEST_TAG, MarkerScanner
 from renderers.parsing.tool_formats import FoundCalls, Payload
 from renderers.parsing.tool_formats.base import Finder
-from renderers.parsing.tool_formats.json_calls import ARGUMENTS, name_of
+from renderers.parsing.tool_formats.json_calls import has_arguments, name_of
 from renderers.tokenizer.encoding.byte_text import UNKNOWN
 
 _BETWEEN_CALLS = rf"```(?:json)?|[{re.escape(SPACES + '[],;')}]"
@@ -36,11 +36,8 @@ _S = r"[ \t\r\n]*"
 _LIST_START = rf"(?:\[{_S})?"
 # Neither a name nor a key contains markers.
 _TEXT = rf'(?:[^"\\\n{MARKER_CHARACTERS.pattern[1:-1]}]|\\["\\/bfnrtu])*'
-NAME_KEY = '"name"'
-"""The text in each call within content."""
-_NAME_KEYS = MarkerSet.of(NAME_KEY)
-_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}{NAME_KEY}{_S}:{_S}("{_TEXT}")')
-"""The beginning of calls within content, up to the name of the first one."""
+_CALL_START = lazy_pattern(rf'(?:```(?:json)?{_S})?{_LIST_START}\{{{_S}("{_TEXT}"){_S}:{_S}("{_TEXT}")')
+"""The beginning of calls within content: the key and the name of the first one."""
 _PARTIAL_START = lazy_pattern(
     rf'`{{1,2}}|(?:```(?:j|js|jso|json)?{_S})?{_LIST_START}(?:\{{{_S}(?:"{_TEXT}(?:"{_S}(?::{_S}(?:"{_TEXT}\\?)?)?)?)?)?'
 )
@@ -54,9 +51,6 @@ _ENDS = ("[", lazy_pattern(r"[ \t\r\n,]*\]")), ("```", lazy_pattern(r"[ \t\r\n]*
 def _padding_of(markers: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for text beside calls that is not text: markers and the punctuation of a list."""
     return re.compile(f"(?:{'|'.join([*map(re.escape, markers), _BETWEEN_CALLS])})*")
-
-
-_marker_set = functools.lru_cache(maxsize=64)(MarkerSet.of)
 
 
 class ListScanner(MarkerScanner):
@@ -322,7 +316,7 @@ class ListScanner(MarkerScanner):
         call = text.removeprefix(tag).lstrip(SPACES) if tag in compiled.inner else text
         if tag in compiled.inner and call and call[0] not in "{[`" and self._reads_after_markers:
             return self._begin_calls_after_marker(position, final)
-        if final and not (buffer.find(_NAME_KEYS, position) or buffer.find(_marker_set(*compiled.inner), position)):
+        if final and buffer.find(compiled.in_unmarked_calls, position) is None:
             # No call can follow.
             self.finds_unmarked_calls = False
             return True
@@ -330,7 +324,7 @@ class ListScanner(MarkerScanner):
         if start is None and not final and len(text) < LONGEST_TAG and _PARTIAL_START.fullmatch(call):
             self.emitter.emit_text_to(position, closed=None)
             return False
-        if start is None or not self._is_tool(start[1]):
+        if start is None or start[1] not in compiled.name_keys or not self._is_tool(start[2]):
             self.emitter.emit_text_to(position + len(tag), closed=None, flush=True)
             return True
         stop = buffer.find(compiled.stop_markers)
@@ -380,17 +374,20 @@ class ListScanner(MarkerScanner):
     def _find_within(self, position: int, end: int) -> tuple[FoundCalls, int]:
         """Find the calls of tools of the prompt from a position on. Return them, and the position after all of them."""
         text = self.buffer.byte_text[position:end].replace(UNKNOWN, " ")
+        decode, tool_format = self.compiled.marker_text.decode, self.compiled.tool_format
+        assert tool_format is not None
+        assert tool_format.keys is not None
         spans: list[tuple[int, int]] = []
         next_start, after = text.index("{"), 0
         opening = text[:next_start]
         while next_start >= 0:
             try:
-                value, call_end = read_json_prefix(text, next_start)
+                _, call_end = read_json_prefix(text, next_start)
+                value = read_json(decode(text[next_start:call_end]))
             except JsonError:
                 break
-            name = name_of(value)
-            has_arguments = not value.keys().isdisjoint(ARGUMENTS)
-            if not has_arguments or name is None or self.calls.schemas.resolve(name) not in self.calls.schemas:
+            name = name_of(value, tool_format.keys) if has_arguments(value, tool_format.keys) else None
+            if name is None or self.calls.schemas.resolve(name) not in self.calls.schemas:
                 break
             spans.append((next_start, call_end))
             following, after = _NEXT_CALL.match(text, call_end), call_end

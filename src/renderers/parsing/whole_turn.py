@@ -22,7 +22,6 @@ from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field
 from renderers.parsing.ended_calls import WrittenCall, ended_calls, with_tool_name
 from renderers.parsing.grammar import MOST_TRIMMED, NO_EDGES, SPACES, Edges
-from renderers.parsing.lists import NAME_KEY
 from renderers.parsing.pieces import Pieces
 from renderers.parsing.schema import ToolSchemas
 from renderers.parsing.tool_formats import Payload, TurnLayout
@@ -179,7 +178,7 @@ class _WholeTurn(CollectedTurn):
         compiled, text = self._compiled, self.text
         if not compiled.unmarked_openers:
             return compiled.content_markers
-        if compiled.layout is _MARKERS or NAME_KEY in text or any(map(text.__contains__, compiled.inner)):
+        if compiled.layout is _MARKERS or compiled.in_unmarked_calls.occurs_in(text):
             return compiled.unmarked_markers if self._schemas.names else compiled.content_markers
         # No call can follow.
         return compiled.content_markers
