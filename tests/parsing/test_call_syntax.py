@@ -234,6 +234,16 @@ def test_a_stream_has_names_and_arguments_in_derived_keys(name: str) -> None:
     assert "".join(event.arguments for event in deltas) == '{"at": "x"}'
 
 
+def test_a_bare_call_within_an_object_does_not_need_tools() -> None:
+    renderer = renderer_of(each("{{ c | tojson }}{{ '\n' if not loop.last }}"))
+    grammar = renderer.resolution.grammar
+    assert (grammar.tools, grammar.keys) == ("llama", CallKeys("name", "arguments", "function"))
+    text = '{"id": "c1", "type": "function", "function": {"name": "look", "arguments": {"at": "é"}}}'
+    for tools in (None, TOOLS):
+        parsed = renderer.parse_response(renderer.tokenizer.encode(text, add_special_tokens=False), tools=tools)
+        assert [(call.id, call.name, call.recoveries) for call in parsed.tool_calls] == [("c1", "look", ())]
+
+
 def test_calls_with_the_usual_keys_list_a_difference() -> None:
     renderer = renderer_of(KEYS["other words"][0])
     ids = renderer.tokenizer.encode('<call>{"name": "look", "arguments": {}}</call>', add_special_tokens=False)

@@ -77,7 +77,8 @@ def find_calls(payload: Payload, *, keys: CallKeys = NAME_PARAMETERS) -> FoundCa
             value, end = read_json_prefix(byte_text, start, shallow=shallow)
         except JsonError:
             value, end = None, len(byte_text)
-        is_whole = bool(name_of(value, keys)) and has_arguments(value, keys)
+        called = value.get(keys.wrapper, value) if keys.wrapper and isinstance(value, dict) else value
+        is_whole = bool(name_of(called, keys)) and has_arguments(called, keys)
         if not is_whole and _parse(payload.decode(byte_text[start:end]), keys).name not in payload.schemas:
             return None
         spans.append((start, end))
