@@ -1,17 +1,32 @@
 /* Encode texts with a compiled vocabulary. `renderers.tokenizer.compiled.twin` does the same in Python.
 
-   No Python code runs while the block, the texts and the cache are in use. Up to Python 3.11, an allocation of a list can
-   run finalizers, so that of the result is created before. */
+   The block and the texts cannot change while they are in use. The global lock is released from time to time, so the
+   cache belongs to one call at a time. */
 
 #include "bpe.h"
 
 #define HEADER 16
+#define LOCKED 16384 /* the bytes that are encoded before the global lock is released */
 #define FORMAT 4
 
 int fail_damaged(void)
 {
     PyErr_SetString(PyExc_ValueError, "a compiled vocabulary is damaged");
     return -1;
+}
+
+int fail(Encoder *encoder, Failure failure)
+{
+    encoder->failure = failure;
+    return -1;
+}
+
+void raise_failure(const Encoder *encoder)
+{
+    if (encoder->failure == NO_MEMORY)
+        PyErr_NoMemory();
+    else
+        fail_damaged();
 }
 
 int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size)
@@ -150,11 +165,9 @@ static int encode_spaced(Encoder *encoder, const uint8_t *text, size_t size)
         at++;
     if (at == NULL)
         return encode_text(encoder, text, size);
-    uint8_t *written = PyMem_Malloc(size);
-    if (written == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    uint8_t *written = malloc(size);
+    if (written == NULL)
+        return fail(encoder, NO_MEMORY);
     size_t length = 0;
     for (at = text; at < end; at++)
         if (is_space(at, end)) {
@@ -163,11 +176,11 @@ static int encode_spaced(Encoder *encoder, const uint8_t *text, size_t size)
         } else
             written[length++] = *at;
     int failed = encode_text(encoder, written, length);
-    PyMem_Free(written);
+    free(written);
     return failed;
 }
 
-int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
+static int encode_unlocked(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
 {
     /* Merges take up to 24 bytes for each byte, and numbers of places 32 bits. */
     if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, normalized))
@@ -175,6 +188,18 @@ int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normal
     if (encoder->vocabulary->flags & WRITES_SPACES)
         return encode_spaced(encoder, bytes, size);
     return encode_text(encoder, bytes, size);
+}
+
+int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
+{
+    encoder->locked += size;
+    if (encoder->locked < LOCKED)
+        return encode_unlocked(encoder, bytes, size, normalized);
+    encoder->locked = 0;
+    PyThreadState *thread = PyEval_SaveThread();
+    int status = encode_unlocked(encoder, bytes, size, normalized);
+    PyEval_RestoreThread(thread);
+    return status;
 }
 
 /* Encode a str. As `encode_bytes`. */
@@ -206,36 +231,40 @@ static PyObject *ids_of_str(Encoder *encoder, PyObject *text, int normalized)
     return PyBytes_FromStringAndSize((const char *)encoder->ids, (Py_ssize_t)(encoder->count * sizeof(uint32_t)));
 }
 
-/* Append the ids of all texts to a list. Return -1 with an exception. */
-static int encode_all(Encoder *encoder, PyObject *texts, int normalized, PyObject *result)
+/* Return the ids of all texts of a list that nobody else has. */
+static PyObject *ids_of_all(Encoder *encoder, PyObject *texts, int normalized)
 {
-    const Py_ssize_t count = PyList_Size(texts);
-    for (Py_ssize_t at = 0; at < count; at++) {
+    PyObject *result = PyList_New(0);
+    for (Py_ssize_t at = 0; result != NULL && at < PyList_Size(texts); at++) {
         PyObject *ids = ids_of_str(encoder, PyList_GetItem(texts, at), normalized);
-        int failed = ids == NULL || PyList_Append(result, ids) < 0;
+        if (ids == NULL || PyList_Append(result, ids) < 0)
+            Py_CLEAR(result);
         Py_XDECREF(ids);
-        if (failed)
-            return -1;
     }
-    return 0;
+    return result;
 }
 
 void set_cache(Encoder *encoder, const Py_buffer *cache)
 {
+    /* The lock takes the place of the first entry. */
     size_t entries = (size_t)cache->len / sizeof(Cached), used = 1;
-    if (entries == 0 || (uintptr_t)cache->buf % 8 != 0)
+    uint64_t *lock = cache->buf;
+    if (entries < 2 || (uintptr_t)cache->buf % 8 != 0 || *lock != 0)
         return;
-    while (used * 2 <= entries)
+    while (used * 2 < entries)
         used *= 2;
-    encoder->cache = cache->buf;
+    *lock = 1;
+    encoder->cache_lock = lock;
+    encoder->cache = (Cached *)cache->buf + 1;
     encoder->cache_mask = used - 1;
-    encoder->has_cache = 1;
 }
 
 void free_encoder(Encoder *encoder)
 {
-    PyMem_Free(encoder->ids);
-    PyMem_Free(encoder->scratch);
+    free(encoder->ids);
+    free(encoder->scratch);
+    if (encoder->cache_lock != NULL)
+        *encoder->cache_lock = 0;
 }
 
 PyObject *native_encode_bpe(PyObject *module, PyObject *args)
@@ -246,14 +275,16 @@ PyObject *native_encode_bpe(PyObject *module, PyObject *args)
     int normalized;
     if (!PyArg_ParseTuple(args, "y*O!w*p", &block, &PyList_Type, &texts, &cache, &normalized))
         return NULL;
-    PyObject *result = PyList_New(0);
+    PyObject *own_texts = copy_of_list(texts), *result = NULL;
     Vocabulary vocabulary;
     Encoder encoder = {.vocabulary = &vocabulary};
     set_cache(&encoder, &cache);
-    if (result != NULL &&
-        (open_vocabulary(&block, &vocabulary) < 0 || encode_all(&encoder, texts, normalized, result) < 0))
-        Py_CLEAR(result);
+    if (own_texts != NULL && open_vocabulary(&block, &vocabulary) == 0)
+        result = ids_of_all(&encoder, own_texts, normalized);
+    if (encoder.failure != NO_FAILURE)
+        raise_failure(&encoder);
     free_encoder(&encoder);
+    Py_XDECREF(own_texts);
     PyBuffer_Release(&block);
     PyBuffer_Release(&cache);
     return result;

@@ -8,6 +8,7 @@
 
 #include "native.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -106,14 +107,19 @@ typedef struct {
     uint32_t ids[7];
 } Cached;
 
+/* Why the encoding of a text failed. */
+typedef enum { NO_FAILURE, NO_MEMORY, DAMAGED } Failure;
+
 typedef struct {
     const Vocabulary *vocabulary;
     const uint8_t *limit; /* the end of the text that is encoded */
+    Failure failure;
     uint32_t *ids;
     size_t count, capacity;
-    Cached *cache;
+    Cached *cache; /* NULL if there is none */
     size_t cache_mask;
-    int has_cache;
+    uint64_t *cache_lock; /* not 0 while an encoder uses the cache; NULL if there is no cache */
+    size_t locked;        /* the bytes that were encoded since the global lock was last released */
     /* Words are looked up a few at a time, so that the processor fetches their slots at once. */
     Pending pending[PENDING];
     size_t pending_count;
@@ -122,7 +128,7 @@ typedef struct {
     size_t scratch_size;
 } Encoder;
 
-/* Do something with a part of a text. Return -1 with an exception. */
+/* Do something with a part of a text. Return -1 if it failed. */
 typedef int (*Step)(Encoder *encoder, const uint8_t *part, size_t size);
 
 /* Return -1 with an exception if the header or the size of a section is wrong. */
@@ -130,13 +136,18 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
 /* Find the start and the size of a section of a block. Return -1 with an exception if it is not within the block. */
 int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size);
 
-/* Use as much of a buffer as a power of two of entries needs. */
+/* Use as much of a buffer as a power of two of entries needs, unless another encoder uses it. */
 void set_cache(Encoder *encoder, const Py_buffer *cache);
 void free_encoder(Encoder *encoder);
 
-/* Append the ids of UTF-8. Return 1 if it is left out because of its characters, -1 with an exception. */
+/* The functions that encode also run without the global lock, so they raise no exceptions. */
+
+/* Append the ids of UTF-8, which must not change. Release the global lock for a part of a long text. Return 1 if it is
+   left out because of its characters, -1 if it failed. */
 int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized);
-/* Append the ids of a text. Return -1 with an exception without memory, or if the block is damaged. */
+/* Raise the exception of a failure. */
+void raise_failure(const Encoder *encoder);
+/* Append the ids of a text. Return -1 without memory, or if the block is damaged. */
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
 /* Append the ids of a word that is not a token itself. */
 int encode_word(Encoder *encoder, const uint8_t *word, size_t size);
@@ -145,6 +156,7 @@ int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step);
 /* Append the ids that merges give for the bytes of a part of a word. */
 int merge_part(Encoder *encoder, const uint8_t *part, size_t size);
 int grow_ids(Encoder *encoder, size_t more);
+int fail(Encoder *encoder, Failure failure);
 int fail_damaged(void);
 
 static inline uint64_t mix(uint64_t value)

@@ -86,8 +86,9 @@ static int mark_produced(Draft *draft)
         if (!failed && encoder.count == 1 && encoder.ids[0] == id)
             words[at].meta |= PRODUCED;
     }
-    PyMem_Free(encoder.ids);
-    PyMem_Free(encoder.scratch);
+    if (failed)
+        raise_failure(&encoder);
+    free_encoder(&encoder);
     return failed ? -1 : 0;
 }
 

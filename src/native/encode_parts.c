@@ -1,7 +1,7 @@
 /* Encode a text that is cut at special tokens, with a cache of its pieces.
 
-   `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. A lookup can run Python code,
-   which cannot change what is in use: buffers are locked, and the matches are copied first. */
+   `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. Other threads and the Python code
+   of a lookup cannot change what is in use: buffers are locked, and the matches are copied first. */
 
 #include "bpe.h"
 #include "pieces.h"
@@ -185,6 +185,8 @@ PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
     set_cache(&pieces.encoder, &cache);
     if (own_marks != NULL && pieces.fresh != NULL && cursor.bytes != NULL && open_vocabulary(&block, &vocabulary) == 0)
         result = encode(&pieces, &cursor, own_marks, added);
+    if (pieces.encoder.failure != NO_FAILURE)
+        raise_failure(&pieces.encoder);
     free_encoder(&pieces.encoder);
     Py_XDECREF(own_marks);
     Py_XDECREF(pieces.fresh);

@@ -9,15 +9,11 @@
 int grow_ids(Encoder *encoder, size_t more)
 {
     size_t capacity = encoder->capacity + encoder->capacity / 2 + more + 64;
-    if (capacity > (size_t)PY_SSIZE_T_MAX / 8) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    uint32_t *ids = PyMem_Realloc(encoder->ids, capacity * sizeof(uint32_t));
-    if (ids == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (capacity > (size_t)PY_SSIZE_T_MAX / 8)
+        return fail(encoder, NO_MEMORY);
+    uint32_t *ids = realloc(encoder->ids, capacity * sizeof(uint32_t));
+    if (ids == NULL)
+        return fail(encoder, NO_MEMORY);
     encoder->ids = ids;
     encoder->capacity = capacity;
     return 0;
@@ -26,9 +22,9 @@ int grow_ids(Encoder *encoder, size_t more)
 static void *reserve(Encoder *encoder, size_t size)
 {
     if (encoder->scratch_size < size) {
-        void *memory = PyMem_Realloc(encoder->scratch, size);
+        void *memory = realloc(encoder->scratch, size);
         if (memory == NULL) {
-            PyErr_NoMemory();
+            fail(encoder, NO_MEMORY);
             return NULL;
         }
         encoder->scratch = memory;
@@ -141,13 +137,12 @@ static void set_rank(const Vocabulary *vocabulary, Symbol *symbols, uint32_t at,
 static int merge_many(Encoder *encoder, const uint8_t *part, const uint32_t *ids, size_t count)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
-    Symbol *symbols = PyMem_Malloc(count * sizeof(Symbol));
-    uint64_t *heap = PyMem_Malloc(3 * count * sizeof(uint64_t));
+    Symbol *symbols = malloc(count * sizeof(Symbol));
+    uint64_t *heap = malloc(3 * count * sizeof(uint64_t));
     if (symbols == NULL || heap == NULL) {
-        PyMem_Free(symbols);
-        PyMem_Free(heap);
-        PyErr_NoMemory();
-        return -1;
+        free(symbols);
+        free(heap);
+        return fail(encoder, NO_MEMORY);
     }
     size_t size = 0;
     for (uint32_t at = 0; at < count; at++) {
@@ -174,8 +169,8 @@ static int merge_many(Encoder *encoder, const uint8_t *part, const uint32_t *ids
     }
     for (uint32_t at = 0; at != NONE; at = symbols[at].after)
         encoder->ids[encoder->count++] = symbols[at].id;
-    PyMem_Free(symbols);
-    PyMem_Free(heap);
+    free(symbols);
+    free(heap);
     return 0;
 }
 
@@ -230,7 +225,7 @@ static void set_cached(const Encoder *encoder, Cached *entry, const uint64_t key
 /* Append the ids of some bytes: those in the cache, else those that a step appends. */
 static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, Step step)
 {
-    if (!encoder->has_cache || size > LONGEST_CACHED)
+    if (encoder->cache == NULL || size > LONGEST_CACHED)
         return step(encoder, bytes, size);
     uint64_t key[4];
     Cached *entry = cache_place(encoder, bytes, size, key);

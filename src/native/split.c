@@ -87,7 +87,7 @@ static int split_text(Encoder *encoder, size_t stage, const uint8_t *text, const
     while (at < end) {
         const uint8_t *match = find_match(vocabulary, start, at, end);
         if (match == NULL)
-            return fail_damaged();
+            return fail(encoder, DAMAGED);
         if (match == at) {
             at += character_size(*at);
             continue;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,11 +13,8 @@ from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
 from renderers.tokenizer.engines.huggingface import check_text
 
-_CACHED_BYTES = 2**22
-"""The size of the cache of words that are several tokens."""
-_CHARACTERS_PER_CALL = 2**15
-"""A call in C holds the global lock. Other threads wait for less than a millisecond if it gets no more text."""
-
+_CACHED_BYTES = 2**22 + 64
+"""The size of the cache of words that are several tokens, and of its lock."""
 _SHORTEST_PIECE = 32
 """The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
 
@@ -29,7 +25,8 @@ EncodedParts = tuple[PackedIds, bytes, bytes, dict[str, PackedIds]]
 class NativeEngine:
     """Encode texts with a compiled vocabulary, to the ids of the tokenizer that it was compiled from.
 
-    Threads share it: a call in C holds the global lock, which also guards the cache of words.
+    Threads share it. A call in C releases the global lock for a part of a long text. Only one call at a time uses the
+    cache of words; another one at the same time encodes without it.
     """
 
     name = "native"
@@ -83,9 +80,9 @@ class NativeEngine:
     ) -> EncodedParts | None:
         """Encode a text that is cut at matches, in one call, with the pieces that two dicts already have.
 
-        None if the engine does not take each piece of it as it is, or if it is too long for one call.
+        None if the engine does not take each piece of it as it is.
         """
-        if self._cuts or self._added is not None or len(text) > _CHARACTERS_PER_CALL:
+        if self._cuts or self._added is not None:
             return None
         block, cache = self.vocabulary.buffer, self._cache
         try:
@@ -114,29 +111,16 @@ class NativeEngine:
         return b"".join(parts)
 
     def _encode_pieces(self, texts: list[str]) -> list[PackedIds | None]:
-        encoded = self._encode_groups(texts, False)
+        encoded = self._encode(self.vocabulary.buffer, texts, self._cache, False)
         if None in encoded:
             changed = [at for at, ids in enumerate(encoded) if ids is None]
             for at, ids in zip(changed, self._encode_normalized([texts[at] for at in changed]), strict=True):
                 encoded[at] = ids
         return encoded
 
-    def _encode_groups(self, texts: list[str], normalized: bool) -> list[PackedIds | None]:
-        """Encode texts in calls of `_CHARACTERS_PER_CALL` characters. A longer text has a call of its own."""
-        buffer, cache = self.vocabulary.buffer, self._cache
-        if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
-            return self._encode(buffer, texts, cache, normalized)
-        ends = list(itertools.accumulate(map(len, texts)))
-        encoded: list[PackedIds | None] = []
-        while (first := len(encoded)) < len(texts):
-            before = ends[first - 1] if first else 0
-            last = max(bisect.bisect_right(ends, before + _CHARACTERS_PER_CALL), first + 1)
-            encoded += self._encode(buffer, texts[first:last], cache, normalized)
-        return encoded
-
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
         written = list(map(self._normalize, texts))
-        encoded = self._encode_groups(written, True)
+        encoded = self._encode(self.vocabulary.buffer, written, self._cache, True)
         if self._added is None:
             return encoded
         return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]
