@@ -22,6 +22,7 @@
 #define EMPTY_PAIR UINT64_MAX
 #define MOST_STAGES 8
 #define PENDING 32
+#define LONGEST_CACHED 31 /* the bytes of the longest word in the cache of words of several tokens */
 #define PARTIAL 0x200000u /* added to a byte that stands for the part of a character, in the key of a join */
 
 enum { UNKNOWN_CLASS = 1, CHANGES = 2, FIRST = 4, SECOND = 8, MARK = 16 }; /* flags of classes of characters */
@@ -98,6 +99,7 @@ typedef struct {
     const uint8_t *start;
     size_t size;
     Key key;
+    uint32_t meta; /* that of its slot, 0 if it is no token */
 } Pending;
 
 /* Words of several tokens, by their bytes. */
@@ -149,8 +151,8 @@ int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normal
 void raise_failure(const Encoder *encoder);
 /* Append the ids of a text. Return -1 without memory, or if the block is damaged. */
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
-/* Append the ids of a word that is not a token itself. */
-int encode_word(Encoder *encoder, const uint8_t *word, size_t size);
+/* Append the ids of a word that is not a token itself, with the hash of its key. */
+int encode_word(Encoder *encoder, const uint8_t *word, size_t size, uint64_t hash);
 /* Cut a text between characters that no token contains next to each other, and do something with each part. */
 int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step);
 /* Append the ids that merges give for the bytes of a part of a word. */
@@ -214,7 +216,7 @@ static inline int same_text(const Vocabulary *vocabulary, uint32_t id, const uin
            memcmp(vocabulary->bytes + start, bytes, size) == 0;
 }
 
-/* Return the key of bytes in the table of words. `size` is not larger than the longest token. */
+/* Return the key of bytes in the table of words. */
 static inline Key key_of(const uint8_t *bytes, size_t size, const uint8_t *limit)
 {
     Key key;

@@ -2,9 +2,8 @@
 
 #include "bpe.h"
 
-#define LONGEST_CACHED 31 /* the bytes of the longest word in the cache */
-#define MOST_CACHED 7     /* the most ids of a word in the cache */
-#define FEW 48            /* the most symbols that are searched one by one for the next merge */
+#define MOST_CACHED 7 /* the most ids of a word in the cache */
+#define FEW 48        /* the most symbols that are searched one by one for the next merge */
 
 int grow_ids(Encoder *encoder, size_t more)
 {
@@ -190,14 +189,20 @@ int merge_part(Encoder *encoder, const uint8_t *part, size_t size)
     return ids == NULL ? -1 : merge_many(encoder, part, ids, first_ids(encoder, part, size, ids));
 }
 
-/* Return the place of a word of up to 31 bytes in the cache, and its key. */
-static Cached *cache_place(const Encoder *encoder, const uint8_t *word, size_t size, uint64_t key[4])
+/* Read the key of a word of up to 31 bytes in the cache. Bytes before `limit` can be read. */
+static void load_cache_key(const uint8_t *word, size_t size, const uint8_t *limit, uint64_t key[4])
 {
-    memset(key, 0, 32);
-    memcpy(key, word, size);
-    ((uint8_t *)key)[31] = (uint8_t)size;
-    uint64_t hash = mix(mix(mix(key[0]) ^ key[1]) ^ mix(key[2]) ^ key[3]);
-    return &encoder->cache[hash & encoder->cache_mask];
+    if (limit - word >= 32) {
+        memcpy(key, word, 32);
+        for (size_t at = 0; at < 4; at++) {
+            size_t own = size > 8 * at ? size - 8 * at : 0;
+            key[at] &= own >= 8 ? UINT64_MAX : ((uint64_t)1 << (8 * own)) - 1;
+        }
+    } else {
+        memset(key, 0, 32);
+        memcpy(key, word, size);
+    }
+    key[3] |= (uint64_t)size << 56;
 }
 
 /* Append the ids of a cached word and return 1, or return 0 if another one is at its place. */
@@ -223,12 +228,13 @@ static void set_cached(const Encoder *encoder, Cached *entry, const uint64_t key
 }
 
 /* Append the ids of some bytes: those in the cache, else those that a step appends. */
-static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, Step step)
+static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, uint64_t hash, Step step)
 {
     if (encoder->cache == NULL || size > LONGEST_CACHED)
         return step(encoder, bytes, size);
     uint64_t key[4];
-    Cached *entry = cache_place(encoder, bytes, size, key);
+    load_cache_key(bytes, size, encoder->limit, key);
+    Cached *entry = &encoder->cache[hash & encoder->cache_mask];
     size_t start = encoder->count;
     int done = append_cached(encoder, entry, key);
     if (done != 0)
@@ -283,8 +289,11 @@ static int encode_part(Encoder *encoder, const uint8_t *part, size_t size)
 
 static int encode_part_cached(Encoder *encoder, const uint8_t *part, size_t size)
 {
-    uint32_t meta = find_word(encoder->vocabulary, part, size, encoder->limit);
-    return meta & PRODUCED ? append_id(encoder, meta >> ID_SHIFT) : encode_cached(encoder, part, size, merge_part);
+    Key key = key_of(part, size, encoder->limit);
+    uint32_t meta = size > encoder->vocabulary->longest ? 0 : find_key(encoder->vocabulary, &key, part);
+    if (meta & PRODUCED)
+        return append_id(encoder, meta >> ID_SHIFT);
+    return encode_cached(encoder, part, size, key.hash, merge_part);
 }
 
 static int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
@@ -293,8 +302,9 @@ static int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
     return cut(encoder, word, size, size > LONGEST_CACHED ? encode_part_cached : encode_part);
 }
 
-int encode_word(Encoder *encoder, const uint8_t *word, size_t size)
+int encode_word(Encoder *encoder, const uint8_t *word, size_t size, uint64_t hash)
 {
     /* If merges begin with characters, words are parts already. */
-    return encode_cached(encoder, word, size, encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts);
+    Step step = encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts;
+    return encode_cached(encoder, word, size, hash, step);
 }

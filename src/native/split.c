@@ -38,17 +38,19 @@ static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t s
 static int encode_pending(Encoder *encoder)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
+    const uint32_t single = vocabulary->flags & IGNORES_MERGES ? UINT32_MAX : PRODUCED;
     const size_t count = encoder->pending_count;
     encoder->pending_count = 0;
-    if (encoder->capacity - encoder->count < count && grow_ids(encoder, count) < 0)
-        return -1;
+    for (size_t at = 0; at < count; at++) {
+        Pending *word = &encoder->pending[at];
+        word->meta = word->size > vocabulary->longest ? 0 : find_key(vocabulary, &word->key, word->start);
+        if (!(word->meta & single) && encoder->cache != NULL)
+            PREFETCH(&encoder->cache[word->key.hash & encoder->cache_mask]);
+    }
     for (size_t at = 0; at < count; at++) {
         const Pending *word = &encoder->pending[at];
-        uint32_t meta = word->key.length == 0 ? 0 : find_key(vocabulary, &word->key, word->start);
-        if (meta & PRODUCED || (meta != 0 && vocabulary->flags & IGNORES_MERGES)) {
-            if (append_id(encoder, meta >> ID_SHIFT) < 0)
-                return -1;
-        } else if (encode_word(encoder, word->start, word->size) < 0)
+        if ((word->meta & single ? append_id(encoder, word->meta >> ID_SHIFT)
+                                 : encode_word(encoder, word->start, word->size, word->key.hash)) < 0)
             return -1;
     }
     return 0;
@@ -60,8 +62,8 @@ static int add_word(Encoder *encoder, const uint8_t *word, size_t size)
     Pending *entry = &encoder->pending[encoder->pending_count++];
     entry->start = word;
     entry->size = size;
-    entry->key.length = 0;
-    if (size <= vocabulary->longest) {
+    entry->key.hash = 0;
+    if (size <= vocabulary->longest || size <= LONGEST_CACHED) {
         entry->key = key_of(word, size, encoder->limit);
         PREFETCH(&vocabulary->words[entry->key.hash & vocabulary->word_mask]);
     }
