@@ -7,7 +7,7 @@
 
 #define HEADER 16
 #define LOCKED 16384 /* the bytes that are encoded before the global lock is released */
-#define FORMAT 4
+#define FORMAT 5
 
 int fail_damaged(void)
 {

@@ -112,7 +112,8 @@ class Tables(NamedTuple):
         return NO_RANK
 
     def join_bit(self, left: int, right: int) -> int:
-        return mix(left << 32 | right) % (8 * len(self.joins))
+        place = left << 7 | right if (left | right) < 0x80 else mix(left << 32 | right)
+        return place % (8 * len(self.joins))
 
     def has_join(self, left: int, right: int) -> bool:
         bit = self.join_bit(left, right)
