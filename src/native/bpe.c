@@ -133,8 +133,7 @@ static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t si
     if (vocabulary->stage_count == 0)
         return 1;
     for (size_t at = 0; at < size;) {
-        uint64_t eight;
-        if (at + 8 <= size && (memcpy(&eight, text + at, 8), (eight & 0x8080808080808080u) == 0)) {
+        if (at + 8 <= size && are_ascii(text + at)) {
             at += 8;
             continue;
         }

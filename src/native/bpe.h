@@ -282,6 +282,14 @@ static inline size_t character_size(uint8_t first)
     return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
+/* Return 1 if eight bytes are ASCII. */
+static inline int are_ascii(const uint8_t *eight)
+{
+    uint64_t bytes;
+    memcpy(&bytes, eight, 8);
+    return (bytes & 0x8080808080808080u) == 0;
+}
+
 /* Return a character of text that is valid UTF-8. */
 static inline uint32_t read_character(const uint8_t *at, size_t size)
 {

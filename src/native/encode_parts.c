@@ -28,11 +28,15 @@ typedef enum { FAILED = -1, DONE, REFUSED } Status;
 /* Move a cursor forward to a character. */
 static void move_to(Cursor *cursor, Py_ssize_t character)
 {
+    size_t left = (size_t)(character - cursor->character);
     if (cursor->size == (size_t)cursor->length)
         cursor->byte = (size_t)character;
     else
-        for (Py_ssize_t left = character - cursor->character; left > 0 && cursor->byte < cursor->size; left--)
-            cursor->byte += character_size(cursor->bytes[cursor->byte]);
+        while (left > 0 && cursor->byte < cursor->size) {
+            int skips = left >= 8 && cursor->size - cursor->byte >= 8 && are_ascii(cursor->bytes + cursor->byte);
+            cursor->byte += skips ? 8 : character_size(cursor->bytes[cursor->byte]);
+            left -= skips ? 8 : 1;
+        }
     cursor->character = character;
 }
 
