@@ -90,11 +90,13 @@ static inline PyObject *finish_leaf(PyObject *tuple, int failed)
     return tuple;
 }
 
-/* Begin to load an address, which need not be valid. */
+/* Begin to load an address, which need not be valid. Compile a function that is called for each word into its callers. */
 #if defined(__GNUC__)
 #define PREFETCH(address) __builtin_prefetch(address)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #else
 #define PREFETCH(address) ((void)(address))
+#define ALWAYS_INLINE inline
 #endif
 
 #endif

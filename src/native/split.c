@@ -56,7 +56,7 @@ static int encode_pending(Encoder *encoder)
     return 0;
 }
 
-static int add_word(Encoder *encoder, const uint8_t *word, size_t size)
+static ALWAYS_INLINE int add_word(Encoder *encoder, const uint8_t *word, size_t size)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
     Pending *entry = &encoder->pending[encoder->pending_count++];
