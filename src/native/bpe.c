@@ -105,6 +105,12 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary)
         if (page + 256 > vocabulary->pages_size)
             return fail_damaged();
         vocabulary->ascii = vocabulary->pages + page;
+        uint8_t last = 0;
+        for (int character = 0; character < 0x80; character++)
+            last = vocabulary->ascii[character] > last ? vocabulary->ascii[character] : last;
+        /* So that the classes of ASCII are within the row of a state. */
+        if (last >= vocabulary->width)
+            return fail_damaged();
     }
     return 0;
 }

@@ -6,32 +6,35 @@
 static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t state, const uint8_t *text,
                                         const uint8_t *end)
 {
-    const uint32_t *transitions = vocabulary->transitions;
-    const size_t count = vocabulary->transition_count;
     const uint8_t *ascii = vocabulary->ascii, *last = text, *at = text;
-    while (at < end) {
-        size_t step = 1;
-        size_t place = state;
-        if (*at < 0x80)
-            place += ascii[*at];
-        else {
-            step = character_size(*at);
-            place += class_of(vocabulary, read_character(at, step));
-        }
-        if (place >= count)
+    const size_t width = vocabulary->width, count = vocabulary->transition_count;
+    for (;;) {
+        if (state + width > count)
             return NULL;
-        uint32_t next = transitions[place];
-        if (next & ACCEPT)
-            last = at;
+        const uint32_t *row = vocabulary->transitions + state;
+        if (at == end)
+            return row[width - 1] & ACCEPT ? end : last;
+        uint32_t next;
+        size_t step = 1;
+        if (*at < 0x80) {
+            next = row[ascii[*at]];
+            /* While the state stays the same, no character has to wait for the one before. */
+            if ((next & ~ACCEPT) == state)
+                while (at + 1 < end && at[1] < 0x80 && row[ascii[at[1]]] == next)
+                    at++;
+        } else {
+            step = character_size(*at);
+            size_t place = state + class_of(vocabulary, read_character(at, step));
+            if (place >= count)
+                return NULL;
+            next = vocabulary->transitions[place];
+        }
+        last = next & ACCEPT ? at : last;
+        at += step;
         state = next & ~ACCEPT;
         if (state == 0)
             return last;
-        at += step;
     }
-    size_t place = (size_t)state + vocabulary->width - 1;
-    if (place >= count)
-        return NULL;
-    return transitions[place] & ACCEPT ? end : last;
 }
 
 /* Append the ids of all pending words. */
