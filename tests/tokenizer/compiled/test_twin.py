@@ -245,12 +245,32 @@ def test_marks_in_order_are_kept(text: str, kept: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "cache", [bytearray(), bytearray(63), bytearray(64), bytearray(200), bytearray(b"\xff" * 4096)]
+    "cache", [*map(bytearray, (0, 63, 64, 127, 128, 200)), bytearray(64) + b"\xff" * 4096, bytearray(b"\xff" * 4096)]
 )
 def test_any_cache_will_do(cache: bytearray) -> None:
     due = encode_in_python(example(), TEXTS, cache, False)
     for _ in range(2):
         assert native.encode_bpe(example(), TEXTS, cache, False) == due
+
+
+def test_a_cache_in_use_is_left_alone() -> None:
+    texts = [text for text in TEXTS if text.isascii()]
+    due = encode_in_python(example(), texts, bytearray(), False)
+    cache = bytearray(2**12)
+    cache[0] = 1
+    assert native.encode_bpe(example(), texts, cache, False) == due
+    assert not any(cache[1:])
+    cache[0] = 0
+    assert native.encode_bpe(example(), texts, cache, False) == due
+    assert any(cache[1:])
+
+
+def test_a_call_that_fails_gives_the_cache_back() -> None:
+    cache = bytearray(2**12)
+    for block, texts in ((example(), ["a", "b\ud800"]), (example(), [1]), (b"", ["a"])):
+        with pytest.raises((UnicodeEncodeError, TypeError, ValueError)):
+            native.encode_bpe(block, texts, cache, False)  # type: ignore[arg-type]
+        assert not any(cache[:64])
 
 
 def test_a_lone_surrogate_is_an_error_of_both() -> None:

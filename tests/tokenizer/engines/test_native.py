@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import random
+import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -219,27 +221,36 @@ def test_words_share_a_small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unpacked(engine.encode(texts)) == encode_batch(vocab.backend, texts)
 
 
-def test_a_call_has_little_text_because_other_threads_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_threads_run_while_a_long_text_is_encoded() -> None:
     engine = engine_of(load_tokenizer(str(EMBEDDED)).vocab)
-    calls: list[list[str]] = []
+    text = "Some words of a long text. " * 2**17
+    begun, order = threading.Semaphore(0), []
 
-    def encode(buffer: bytes, texts: list[str], cache: bytearray, normalized: bool) -> list[PackedIds | None]:
-        calls.append(texts)
-        return whole(buffer, texts, cache, normalized)
+    def encode() -> None:
+        begun.release()
+        engine.encode([text])
+        order.append("encoded")
 
-    texts = ["ab", "c", "", "a longer text", "", "d", "ef"]
-    expected, whole = engine.encode(texts), engine._encode
-    monkeypatch.setattr(module, "_CHARACTERS_PER_CALL", 3)
-    monkeypatch.setattr(engine, "_encode", encode)
-    assert engine.encode(texts) == expected
-    assert calls == [["ab", "c", ""], ["a longer text"], ["", "d", "ef"]]
-    assert engine.encode([]) == []
+    interval = sys.getswitchinterval()
+    # Only a call that releases the global lock lets the other thread run.
+    sys.setswitchinterval(1_000)
+    try:
+        thread = threading.Thread(target=encode)
+        thread.start()
+        begun.acquire()
+        order.append("other")
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert order == ["other", "encoded"]
 
 
 def test_threads_share_it() -> None:
     vocab = load_tokenizer(EMBEDDED).vocab
     engine = engine_of(vocab)
-    texts = [f"some text {number} {number % 7} zqxj again é 中" * (number % 5) for number in range(400)]
+    # Long ones are encoded without the global lock.
+    sizes = [(number % 5) * (1 if number % 11 else 300) for number in range(400)]
+    texts = [f"some text {number} {number % 7} zqxj again é 中" * size for number, size in enumerate(sizes)]
     expected = encode_batch(vocab.backend, texts)
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(lambda text: unpacked(engine.encode([text]))[0], texts * 5)) == expected * 5
