@@ -177,6 +177,24 @@ def test_a_child_forked_while_it_is_compiled_compiles_it(monkeypatch: pytest.Mon
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_forked_while_words_are_cached_has_a_cache_of_its_own() -> None:
+    engine = choice("native", digest="forked").engine_for(["a"])
+    assert engine is not None
+    used = engine._cache
+    # As if another thread encoded a long text.
+    used[0] = 1
+
+    def child() -> None:
+        same = engine.encode(["zqxj Ünïcödé"]) == expected
+        sys.exit(0 if same and engine._cache is not used and any(engine._cache) else 1)
+
+    expected = engine.encode(["zqxj Ünïcödé"])
+    assert exit_code_of(child) == 0
+    assert engine._cache is used
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_uses_the_engine_of_its_parent() -> None:
     tokenizer = load_tokenizer(EMBEDDED, bpe_engine="native")
     text = "some text é 中 " * 50_000

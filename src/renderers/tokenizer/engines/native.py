@@ -91,6 +91,14 @@ class NativeEngine:
             # A lone surrogate.
             return None
 
+    def replace_used_cache(self) -> None:
+        """Replace the cache of words in a forked process, if a thread of the parent was using it.
+
+        That thread is gone, and may have left a part of an entry.
+        """
+        if self._cache[0]:
+            self._cache = bytearray(_CACHED_BYTES)
+
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text; False if it may."""
         return native.keeps_bpe(self.vocabulary.buffer, text)

@@ -38,6 +38,8 @@ def _after_fork() -> None:
     global _building
     # Another thread of the parent may have held it.
     _building = threading.Lock()
+    for engine in list(_ENGINES.values()):
+        engine.replace_used_cache()
 
 
 if hasattr(os, "register_at_fork"):
