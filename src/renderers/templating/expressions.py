@@ -308,6 +308,10 @@ class ExpressionCompiler:
             index = node.arg.value if isinstance(node.arg, nodes.Const) else None
             if index.__class__ is int and index >= 0:
                 return f"({value}[{index}] if len({value}) > {index} else {missing})"
+            position = self._code(node.arg)
+            if position.isidentifier():
+                is_position = f"{position}.__class__ is int and 0 <= {position} < len({value})"
+                return f"({value}[{position}] if {is_position} else item({value}, {position}, {missing}))"
         return f"item({value}, {self._code(node.arg)}, {missing})"
 
     def _lookup(self, node: nodes.Getattr | nodes.Getitem, name: str, function: str) -> str:

@@ -119,6 +119,13 @@ def claim(scope: Scope, value: Any) -> Any:
     """
     if scope.parent is None:
         return value
+    kind = value.__class__
+    if kind is FieldText:
+        if scope.block is not None:
+            _note_message(scope.block, value._owner[0])
+        return value
+    if kind is str:
+        return mixed_text(value, ((len(value), scope),)) if value else value
     if isinstance(value, str):
         if scope.block is not None:
             _note_messages(scope.block, runs_of(value))
@@ -156,9 +163,14 @@ def collect(pieces: Iterable[str], scope: Scope | None) -> str:
 def _note_messages(block: Branch, runs: Iterable[Run]) -> None:
     """Note the messages with field text in a branch, and in all branches around it."""
     for _, owner in runs:
-        if owner.__class__ is tuple and owner[0] >= 0 and owner[0] not in block.body_messages:
-            for branch in _branches(block):
-                branch.body_messages.add(owner[0])
+        if owner.__class__ is tuple:
+            _note_message(block, owner[0])
+
+
+def _note_message(block: Branch, message: int) -> None:
+    if message >= 0 and message not in block.body_messages:
+        for branch in _branches(block):
+            branch.body_messages.add(message)
 
 
 def _branches(block: Branch | None) -> Iterator[Branch]:
