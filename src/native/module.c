@@ -30,6 +30,10 @@ static PyMethodDef methods[] = {
      "class `match` with its start, its end and the token.\n\n"
      "`trie` has four int32 for each node: its byte, the first child, the next sibling, and the token that ends there,\n"
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
+    {"finish_messages", native_finish_messages, METH_VARARGS,
+     "finish_messages(messages, words): copy the reasoning of messages in a list to the keys that templates read. Return\n"
+     "the indices of messages that are not of a usual form, which stay as they are.\n\n"
+     "`words` are the names of keys, as in `renderers.core.messages`."},
     {"find_invalid_id", native_find_invalid_id, METH_O,
      "find_invalid_id(ids): the index of the first item that is not a plain int from 0 to 2**32 - 1; -1 if all are."},
     {"fill_bpe", native_fill_bpe, METH_VARARGS,

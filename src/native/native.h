@@ -17,6 +17,7 @@ PyObject *native_encode_bpe(PyObject *module, PyObject *args);
 PyObject *native_encode_parts(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
+PyObject *native_finish_messages(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);

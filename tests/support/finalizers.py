@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from renderers.core.messages import _KEYS
 from renderers.core.native import native
 from renderers.core.spans import Span
 from renderers.rendering import loss_check
@@ -225,6 +226,11 @@ def _may_lose() -> Call:
     return native.may_lose, [pieces, messages, (), frozenset(), scopes.TEXT_TYPES, loss_check._WORDS], changed
 
 
+def _finish_messages() -> Call:
+    messages: list[Any] = [{"role": "assistant", "reasoning": f"text {number}"} for number in range(9)]
+    return native.finish_messages, [messages, _KEYS], [messages, *messages]
+
+
 def _data() -> dict[str, Any]:
     return {f"key{at}": [_numbers(2), {f"inner{at}": f"text {at}"}, 0.5 + at] for at in range(9)}
 
@@ -307,6 +313,7 @@ CALLS: dict[str, Callable[[], Call]] = {
             _settle,
             _written_fields,
             _may_lose,
+            _finish_messages,
             _wrap_contents,
             _wrap_list,
         ),

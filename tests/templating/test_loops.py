@@ -124,8 +124,8 @@ SOURCES = {
         "{% else %}{{ m.content }}{% endif %}{% endfor %}"
         "{% for m in messages %}{% if n.found and m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
         "{% for m in messages %}{% set n = namespace(found=loop.index0 > 1) %}{% if n.found %}{{ m.content }}"
-        "{% endif %}{% endfor %}{% for m in messages %}{% if m.nothing %}{% elif n.found %}{{ m.content }}{% endif %}{% endfor %}"
-        "{% for m in [] %}{% if n.found %}{{ m }}{% endif %}{% else %}none{% endfor %}"
+        "{% endif %}{% endfor %}{% for m in messages %}{% if m.nothing %}{% elif n.found %}{{ m.content }}{% endif %}"
+        "{% endfor %}{% for m in [] %}{% if n.found %}{{ m }}{% endif %}{% else %}none{% endfor %}"
     ),
     "cycle and changed": "{% for m in messages %}{{ loop.cycle('a', 'b', 'c') }}{{ loop.changed(m.role) }}{% endfor %}",
     "recursion": "{% for n in tree recursive %}{{ n.v }}@{{ loop.depth }}{{ loop(n.c) if n.c }}{% endfor %}",

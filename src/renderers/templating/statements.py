@@ -122,15 +122,27 @@ class StatementCompiler(ExpressionCompiler):
             if isinstance(child, nodes.CondExpr):
                 self._emit(pieces)
                 self._write_choice(child)
-            elif isinstance(child, nodes.Call) and self._macro_of(child) is not None:
-                self._emit(pieces)
-                self._line(f"{self._macro_of(child)}({self._arguments(child, 'p_', self._output)})")
+            elif self._writes_macro(child):
+                # The macro writes to the output itself.
+                for operand in self._operands(child):
+                    if isinstance(operand, nodes.Call) and (macro := self._macro_of(operand)) is not None:
+                        self._emit(pieces)
+                        self._line(f"{macro}({self._arguments(operand, 'p_', self._output)})")
+                    else:
+                        pieces += self._summand(operand)
             elif self._markup and isinstance(child, nodes.Add) and self._is_sum_of_texts(child):
                 self._emit(pieces)
                 self._line(f"emit_sum(b, {self._output}, {', '.join(self._summands(child))})")
             else:
                 pieces += self._pieces(child)
         self._emit(pieces)
+
+    def _writes_macro(self, node: nodes.Node) -> bool:
+        """Return True for a call of a macro, or a sum of texts with such a call."""
+        if isinstance(node, nodes.Add) and (self._markup or not self._is_sum_of_texts(node)):
+            return False
+        calls = (operand for operand in self._operands(node) if isinstance(operand, nodes.Call))
+        return any(self._macro_of(call) is not None for call in calls)
 
     def _emit(self, pieces: list[str]) -> None:
         """Append pieces to the output. Adjacent constants become one."""
