@@ -15,7 +15,7 @@ static int read_span(PyObject *tuple, Span *span)
         PyObject *number = PyTuple_GetItem(tuple, index);
         is_span = PyLong_CheckExact(number);
         *numbers[index] = is_span ? PyLong_AsSsize_t(number) : 0;
-        is_span = is_span && !PyErr_Occurred();
+        is_span = is_span && (*numbers[index] != -1 || !PyErr_Occurred());
     }
     span->path = is_span ? PyTuple_GetItem(tuple, 3) : NULL;
     span->source = tuple;
@@ -47,7 +47,7 @@ int read_numbers(PyObject *tuple, Py_ssize_t *numbers, Py_ssize_t count, const c
         PyObject *number = PyTuple_GetItem(tuple, at);
         failed = !PyLong_CheckExact(number);
         numbers[at] = failed ? 0 : PyLong_AsSsize_t(number);
-        failed = failed || PyErr_Occurred() != NULL;
+        failed = failed || (numbers[at] == -1 && PyErr_Occurred() != NULL);
     }
     if (failed) {
         PyErr_Clear();
