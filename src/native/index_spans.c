@@ -7,16 +7,15 @@
 
 #include <stdlib.h>
 
-int read_span(PyObject *spans, Py_ssize_t at, Span *span)
+static int read_span(PyObject *tuple, Span *span)
 {
-    PyObject *tuple = PyTuple_GetItem(spans, at);
     int is_span = PyTuple_Check(tuple) && PyTuple_Size(tuple) == 4;
     Py_ssize_t *numbers[] = {&span->start, &span->end, &span->message};
     for (int index = 0; is_span && index < 3; index++) {
         PyObject *number = PyTuple_GetItem(tuple, index);
         is_span = PyLong_CheckExact(number);
         *numbers[index] = is_span ? PyLong_AsSsize_t(number) : 0;
-        is_span = is_span && !PyErr_Occurred();
+        is_span = is_span && (*numbers[index] != -1 || !PyErr_Occurred());
     }
     span->path = is_span ? PyTuple_GetItem(tuple, 3) : NULL;
     span->source = tuple;
@@ -27,6 +26,20 @@ int read_span(PyObject *spans, Py_ssize_t at, Span *span)
     return -1;
 }
 
+int read_spans(PyObject *tuple, Spans *spans)
+{
+    spans->count = PyTuple_Size(tuple);
+    spans->items = PyMem_Malloc(((size_t)spans->count + 1) * sizeof(Span));
+    if (spans->items == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t at = 0; at < spans->count; at++)
+        if (read_span(PyTuple_GetItem(tuple, at), &spans->items[at]) < 0)
+            return -1;
+    return 0;
+}
+
 int read_numbers(PyObject *tuple, Py_ssize_t *numbers, Py_ssize_t count, const char *expected)
 {
     int failed = !PyTuple_Check(tuple) || PyTuple_Size(tuple) < count;
@@ -34,7 +47,7 @@ int read_numbers(PyObject *tuple, Py_ssize_t *numbers, Py_ssize_t count, const c
         PyObject *number = PyTuple_GetItem(tuple, at);
         failed = !PyLong_CheckExact(number);
         numbers[at] = failed ? 0 : PyLong_AsSsize_t(number);
-        failed = failed || PyErr_Occurred() != NULL;
+        failed = failed || (numbers[at] == -1 && PyErr_Occurred() != NULL);
     }
     if (failed) {
         PyErr_Clear();
@@ -42,12 +55,6 @@ int read_numbers(PyObject *tuple, Py_ssize_t *numbers, Py_ssize_t count, const c
     }
     return failed ? -1 : 0;
 }
-
-/* The fields of `MessageSpans`, and whether later spans of the message still count. */
-typedef struct {
-    Py_ssize_t facts[FACTS];
-    int is_known, is_open;
-} Message;
 
 /* The messages with spans that still count, the lowest last. */
 typedef struct {
@@ -100,13 +107,13 @@ typedef struct {
 } Argument;
 
 /* Return the channel of a span with a path as a new reference. That of an argument depends on the argument alone. */
-static PyObject *find_channel(const Span *span, PyObject *results, PyObject *channel_of, Argument *last)
+static PyObject *find_channel(const Span *span, const ChannelRules *rules, Argument *last)
 {
     PyObject *key = PyTuple_GetItem(span->path, 0);
     if (span->message < 0 && key == last->key)
         return Py_NewRef(last->channel);
-    PyObject *is_result = span->message < 0 ? Py_None : PyList_GetItem(results, span->message);
-    PyObject *channel = is_result ? PyObject_CallFunctionObjArgs(channel_of, span->path, is_result, NULL) : NULL;
+    PyObject *is_result = span->message < 0 ? Py_None : PyList_GetItem(rules->results, span->message);
+    PyObject *channel = is_result ? PyObject_CallFunctionObjArgs(rules->channel_of, span->path, is_result, NULL) : NULL;
     if (channel != NULL && span->message < 0) {
         Py_XDECREF(last->channel);
         last->key = key;
@@ -115,41 +122,76 @@ static PyObject *find_channel(const Span *span, PyObject *results, PyObject *cha
     return channel;
 }
 
-/* Read all spans. Append their channels, and fill in the facts about messages. Return -1 on failure. */
-static int index_all(PyObject *spans, PyObject *results, PyObject *channel_of, PyObject *kinds, PyObject *role,
-                     PyObject *channels, Messages *all, Argument *argument)
+/* Fill in the channels of spans, and the facts about messages. Return -1 on failure. */
+static int index_all(const Spans *spans, const ChannelRules *rules, PyObject **channels, Messages *all,
+                     Argument *argument)
 {
-    PyObject *scaffold = PyTuple_GetItem(kinds, 0), *content = PyTuple_GetItem(kinds, 1);
-    Py_ssize_t count = PyList_Size(results), body = 0;
-    for (Py_ssize_t at = 0; at < PyTuple_Size(spans); at++) {
-        Span span;
-        if (read_span(spans, at, &span) < 0)
-            return -1;
-        if (span.message < -1 || span.message >= count) {
+    PyObject *scaffold = PyTuple_GetItem(rules->kinds, 0), *content = PyTuple_GetItem(rules->kinds, 1);
+    Py_ssize_t count = PyList_Size(rules->results), body = 0;
+    for (Py_ssize_t at = 0; at < spans->count; at++) {
+        const Span *span = &spans->items[at];
+        if (span->message < -1 || span->message >= count) {
             PyErr_SetString(PyExc_IndexError, "a span belongs to no message");
             return -1;
         }
-        int has_path = PyTuple_Size(span.path) > 0;
-        PyObject *channel = has_path ? find_channel(&span, results, channel_of, argument) : Py_NewRef(scaffold);
-        int failed = channel == NULL || PyList_Append(channels, channel) < 0;
-        Py_XDECREF(channel);
-        int is_body = channel != scaffold, is_role = failed || is_body ? 0 : is_role_path(span.path, role);
-        if (failed || is_role < 0)
+        int has_path = PyTuple_Size(span->path) > 0;
+        PyObject *channel = has_path ? find_channel(span, rules, argument) : Py_NewRef(scaffold);
+        channels[at] = channel;
+        int is_body = channel != scaffold, is_role = is_body ? 0 : is_role_path(span->path, rules->role);
+        if (channel == NULL || is_role < 0)
             return -1;
-        if (span.message >= 0) {
-            Message *message = &all->messages[span.message];
-            close_before(all, span.message);
+        if (span->message >= 0) {
+            Message *message = &all->messages[span->message];
+            close_before(all, span->message);
             if (!message->is_known)
-                begin(all, &span, body);
+                begin(all, span, body);
             if (message->is_open)
-                add_own(message, &span, at, is_body, is_role);
-            if (channel == content && span.start < span.end && message->facts[CONTENT_START] < 0)
-                message->facts[CONTENT_START] = span.start;
+                add_own(message, span, at, is_body, is_role);
+            if (channel == content && span->start < span->end && message->facts[CONTENT_START] < 0)
+                message->facts[CONTENT_START] = span->start;
         }
         if (is_body)
-            body = span.end;
+            body = span->end;
     }
     return 0;
+}
+
+PyObject **new_channels(const Spans *spans)
+{
+    PyObject **channels = calloc((size_t)spans->count + 1, sizeof(PyObject *));
+    return channels == NULL ? (PyObject **)PyErr_NoMemory() : channels;
+}
+
+void free_channels(const Spans *spans, PyObject **channels)
+{
+    for (Py_ssize_t at = 0; channels != NULL && at < spans->count; at++)
+        Py_XDECREF(channels[at]);
+    free(channels);
+}
+
+static PyObject *list_of(const Spans *spans, PyObject **channels)
+{
+    PyObject *list = PyList_New(spans->count);
+    for (Py_ssize_t at = 0; list != NULL && at < spans->count; at++)
+        if (PyList_SetItem(list, at, Py_NewRef(channels[at])) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+Message *index_messages(const Spans *spans, const ChannelRules *rules, PyObject **channels)
+{
+    size_t most = (size_t)PyList_Size(rules->results) + 1;
+    Messages all = {calloc(most, sizeof(Message)), calloc(most, sizeof(Py_ssize_t)), 0};
+    Argument argument = {NULL, NULL};
+    int failed = all.messages == NULL || all.open == NULL;
+    if (failed)
+        PyErr_NoMemory();
+    failed = failed || index_all(spans, rules, channels, &all, &argument) < 0;
+    Py_XDECREF(argument.channel);
+    free(all.open);
+    if (failed)
+        free(all.messages);
+    return failed ? NULL : all.messages;
 }
 
 /* Return the facts about each message as tuples, None for a message without spans. */
@@ -171,32 +213,29 @@ static PyObject *facts_of(const Message *messages, Py_ssize_t count, PyTypeObjec
 
 PyObject *native_index_spans(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *spans, *results, *channel_of, *kinds, *role, *type, *result = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!OO!UO!:index_spans", &PyTuple_Type, &spans, &PyList_Type, &results, &channel_of,
-                          &PyTuple_Type, &kinds, &role, &PyType_Type, &type))
+    PyObject *tuple, *results, *type, *result = NULL;
+    ChannelRules rules = {0};
+    if (!PyArg_ParseTuple(args, "O!O!OO!UO!:index_spans", &PyTuple_Type, &tuple, &PyList_Type, &results,
+                          &rules.channel_of, &PyTuple_Type, &rules.kinds, &rules.role, &PyType_Type, &type))
         return NULL;
-    if (PyTuple_Size(kinds) < 2 || !PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
+    if (PyTuple_Size(rules.kinds) < 2 || !PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
         PyErr_SetString(PyExc_TypeError, "index_spans takes two channels and a class of tuples");
         return NULL;
     }
     /* A caller's function could change the list. */
-    PyObject *flags = copy_of_list(results), *channels = PyList_New(0), *facts = NULL;
-    Py_ssize_t count = flags == NULL ? 0 : PyList_Size(flags);
-    Messages all = {calloc((size_t)count + 1, sizeof(Message)), calloc((size_t)count + 1, sizeof(Py_ssize_t)), 0};
-    Argument argument = {NULL, NULL};
-    if (all.messages == NULL || all.open == NULL)
-        PyErr_NoMemory();
-    else if (flags != NULL && channels != NULL &&
-             index_all(spans, flags, channel_of, kinds, role, channels, &all, &argument) == 0)
-        facts = facts_of(all.messages, count, (PyTypeObject *)type);
-    if (facts != NULL)
-        result = PyTuple_Pack(2, channels, facts);
-    free(all.messages);
-    free(all.open);
-    Py_XDECREF(argument.channel);
-    Py_XDECREF(flags);
-    Py_XDECREF(channels);
-    Py_XDECREF(facts);
+    rules.results = copy_of_list(results);
+    Spans spans = {0};
+    PyObject **channels = NULL;
+    if (rules.results != NULL && read_spans(tuple, &spans) == 0 && (channels = new_channels(&spans)) != NULL) {
+        Py_ssize_t count = PyList_Size(rules.results);
+        Message *messages = index_messages(&spans, &rules, channels);
+        PyObject *facts = messages == NULL ? NULL : facts_of(messages, count, (PyTypeObject *)type);
+        result = facts == NULL ? NULL : pair_of(list_of(&spans, channels), facts);
+        free(messages);
+    }
+    free_channels(&spans, channels);
+    PyMem_Free(spans.items);
+    Py_XDECREF(rules.results);
     return result;
 }
 
@@ -214,7 +253,7 @@ static int find_touching(PyObject *spans, PyObject *tokens, PyObject *found)
                 PyErr_SetString(PyExc_ValueError, "tokens must be within the spans");
                 return -1;
             }
-            if (read_span(spans, next++, &span) < 0)
+            if (read_span(PyTuple_GetItem(spans, next++), &span) < 0)
                 return -1;
         }
         if ((PyTuple_Size(span.path) || span.end < places[1]) && PyList_Append(found, token) < 0)

@@ -9,32 +9,6 @@
 
 #define TURN "a turn must be None or a tuple of its places"
 
-enum { REGION = 4 }; /* the places of reasoning in a turn: its text, and its markers around it */
-
-typedef struct {
-    Py_ssize_t start, end, region[REGION];
-    PyObject *prompted; /* borrowed, a tuple of ranges */
-    int is_turn, has_region, is_complex;
-} Turn;
-
-/* The end of a turn, and its message. */
-typedef struct {
-    Py_ssize_t place, message;
-} TurnEnd;
-
-/* Everything that labels depend on besides the spans. */
-typedef struct {
-    Turn *turns;
-    Py_ssize_t count;
-    Py_ssize_t *borders; /* of sampled text, in order */
-    Py_ssize_t border_count, next_border;
-    TurnEnd *ends; /* in order */
-    Py_ssize_t end_count;
-    PyObject *kinds; /* the channels scaffold, content and reasoning, then others that count as content */
-    PyTypeObject *type;
-    PyObject *labels; /* a list */
-} Labelling;
-
 /* Read a turn: None, or a tuple as described in `module.c`. */
 static int read_turn(PyObject *value, Turn *turn)
 {
@@ -49,10 +23,10 @@ static int read_turn(PyObject *value, Turn *turn)
         return -1;
     }
     turn->is_turn = 1;
+    turn->first = places[0];
     turn->start = places[1];
     turn->end = places[2];
-    turn->prompted = prompted;
-    turn->is_complex = PyTuple_Size(prompted) > 0;
+    turn->prompted = PyTuple_Size(prompted) ? prompted : NULL;
     PyObject *region = PyTuple_GetItem(value, 4);
     turn->has_region = region != Py_None;
     return turn->has_region ? read_numbers(region, turn->region, REGION, TURN) : 0;
@@ -71,13 +45,17 @@ static int compare_ends(const void *one, const void *other)
     return order ? order : compare_places(&left->message, &right->message);
 }
 
-/* Collect the borders of sampled text and the ends of turns. Return -1 on failure. */
-static int collect_borders(Labelling *all)
+static Py_ssize_t prompted_count(const Turn *turn)
+{
+    return turn->prompted == NULL ? 0 : PyTuple_Size(turn->prompted);
+}
+
+int begin_labels(Labelling *all)
 {
     size_t most = 0;
     for (Py_ssize_t at = 0; at < all->count; at++)
         if (all->turns[at].is_turn)
-            most += 1 + (size_t)PyTuple_Size(all->turns[at].prompted);
+            most += 1 + (size_t)prompted_count(&all->turns[at]);
     all->borders = PyMem_Malloc((2 * most + 1) * sizeof(Py_ssize_t));
     all->ends = PyMem_Malloc((most + 1) * sizeof(TurnEnd));
     if (all->borders == NULL || all->ends == NULL) {
@@ -91,7 +69,7 @@ static int collect_borders(Labelling *all)
         all->ends[all->end_count++] = (TurnEnd){turn->end, at};
         all->borders[all->border_count++] = turn->start;
         all->borders[all->border_count++] = turn->end;
-        for (Py_ssize_t range = 0; range < PyTuple_Size(turn->prompted); range++) {
+        for (Py_ssize_t range = 0; range < prompted_count(turn); range++) {
             if (read_numbers(PyTuple_GetItem(turn->prompted, range), &all->borders[all->border_count], 2, TURN) < 0)
                 return -1;
             all->border_count += 2;
@@ -102,28 +80,10 @@ static int collect_borders(Labelling *all)
     return 0;
 }
 
-/* Return a new reference to a place of a part of a span: to the object in the span if it has the same value. */
-static PyObject *place_of(const Span *part, int index, Py_ssize_t place)
+void end_labels(Labelling *all)
 {
-    PyObject *own = PyTuple_GetItem(part->source, index);
-    return PyLong_AsSsize_t(own) == place ? Py_NewRef(own) : PyLong_FromSsize_t(place);
-}
-
-static int add_label(const Labelling *all, const Span *span, PyObject *message, PyObject *channel, int sampled,
-                     int content)
-{
-    PyObject *label = new_tuple(all->type, 7);
-    if (label != NULL)
-        label = finish_leaf(label, set_item(label, 0, place_of(span, 0, span->start)) ||
-                                       set_item(label, 1, place_of(span, 1, span->end)) ||
-                                       set_item(label, 2, Py_NewRef(message)) ||
-                                       set_item(label, 3, Py_NewRef(span->path)) ||
-                                       set_item(label, 4, Py_NewRef(channel)) ||
-                                       set_item(label, 5, PyBool_FromLong(sampled)) ||
-                                       set_item(label, 6, PyBool_FromLong(content)));
-    int failed = label == NULL || PyList_Append(all->labels, label) < 0;
-    Py_XDECREF(label);
-    return failed ? -1 : 0;
+    PyMem_Free(all->borders);
+    PyMem_Free(all->ends);
 }
 
 static const Turn *turn_of(const Labelling *all, Py_ssize_t message)
@@ -162,35 +122,33 @@ static PyObject *channel_in(const Labelling *all, const Py_ssize_t *region, cons
     return PyTuple_GetItem(all->kinds, kind);
 }
 
-/* Append the label of a part of a span. Return 1 if Python has to label the span, -1 on failure. */
-static int label_part(const Labelling *all, const Span *part, PyObject *owner, PyObject *channel, const Turn *turn)
+/* Add the label of a part of a span. As `label_span`. */
+static int label_part(const Labelling *all, const Span *part, PyObject *channel, const Turn *turn)
 {
-    PyObject *stopped = NULL;
+    Py_ssize_t message = part->message;
     int sampled = turn != NULL && turn->start <= part->start && part->start < part->end && part->end <= turn->end;
     if (!sampled) {
         Py_ssize_t index = message_ending_at(all, part->end);
         const Turn *before = index == part->message ? NULL : turn_of(all, index);
-        if (before != NULL && before->is_complex)
+        if (before != NULL && before->prompted != NULL)
             return 1;
         if (before != NULL && before->start <= part->start && part->start < part->end) {
             /* The stop token of the previous turn, which the template writes at the start of this message. */
-            stopped = PyLong_FromSsize_t(index);
-            if (stopped == NULL)
-                return -1;
+            message = index;
             sampled = 1;
         }
     }
     int content = sampled || (is_content_channel(all, channel) && (turn == NULL || part->start >= turn->end));
-    int failed = add_label(all, part, stopped == NULL ? owner : stopped, channel, sampled, content);
-    Py_XDECREF(stopped);
-    return failed;
+    return all->add(all->target, part, message, channel, sampled, content);
 }
 
-/* Append the labels of a span: split at the borders in it, and at those of reasoning. As `label_part`. */
-static int label_span(Labelling *all, const Span *span, PyObject *owner, PyObject *channel)
+/* Split a span at the borders in it, and at those of reasoning. */
+int label_span(Labelling *all, const Span *span, PyObject *channel)
 {
+    while (all->next_border < all->border_count && all->borders[all->next_border] <= span->start)
+        all->next_border++;
     const Turn *turn = turn_of(all, span->message);
-    if (turn != NULL && turn->is_complex)
+    if (turn != NULL && turn->prompted != NULL)
         return 1;
     const Py_ssize_t *region =
         turn != NULL && turn->has_region && channel == PyTuple_GetItem(all->kinds, 1) ? turn->region : NULL;
@@ -199,7 +157,7 @@ static int label_span(Labelling *all, const Span *span, PyObject *owner, PyObjec
         last++;
     Py_ssize_t inside = last - all->next_border;
     if (!inside && region == NULL)
-        return label_part(all, span, owner, channel, turn);
+        return label_part(all, span, channel, turn);
     Py_ssize_t *cuts = PyMem_Malloc((size_t)(inside + REGION + 1) * sizeof(Py_ssize_t));
     if (cuts == NULL) {
         PyErr_NoMemory();
@@ -215,44 +173,72 @@ static int label_span(Labelling *all, const Span *span, PyObject *owner, PyObjec
     cuts[count] = span->end;
     int done = 0;
     Span part = *span;
-    Py_ssize_t before = PyList_Size(all->labels);
     for (Py_ssize_t at = 0; done == 0 && at <= count; at++) {
         if (at < count && cuts[at] == part.start)
             continue;
         part.end = cuts[at];
-        done = label_part(all, &part, owner, region == NULL ? channel : channel_in(all, region, &part), turn);
+        done = label_part(all, &part, region == NULL ? channel : channel_in(all, region, &part), turn);
         part.start = part.end;
     }
     PyMem_Free(cuts);
-    if (done > 0 && PyList_SetSlice(all->labels, before, PyList_Size(all->labels), NULL) < 0)
-        return -1;
     return done;
 }
 
-/* Label all spans. Those that Python has to label are passed to `otherwise`, which returns a list of labels. */
-static int label_all(Labelling *all, PyObject *spans, PyObject *channels, PyObject *media, PyObject *otherwise)
+/* ==================
+   Labels as tuples
+   ================== */
+
+/* A list of labels, and their type. */
+typedef struct {
+    PyObject *list;
+    PyTypeObject *type;
+} Labels;
+
+/* Return a new reference to a number of a part of a span: to the object in the span if it has the same value. */
+static PyObject *number_of(const Span *part, int index, Py_ssize_t number)
 {
-    for (Py_ssize_t at = 0; at < PyTuple_Size(spans); at++) {
-        Span span;
-        if (read_span(spans, at, &span) < 0)
-            return -1;
-        PyObject *tuple = PyTuple_GetItem(spans, at), *owner = PyTuple_GetItem(tuple, 2);
+    PyObject *own = PyTuple_GetItem(part->source, index);
+    return PyLong_AsSsize_t(own) == number ? Py_NewRef(own) : PyLong_FromSsize_t(number);
+}
+
+static int append_label(void *target, const Span *part, Py_ssize_t message, PyObject *channel, int sampled, int content)
+{
+    const Labels *labels = target;
+    PyObject *label = new_tuple(labels->type, 7);
+    if (label != NULL)
+        label = finish_leaf(label, set_item(label, 0, number_of(part, 0, part->start)) ||
+                                       set_item(label, 1, number_of(part, 1, part->end)) ||
+                                       set_item(label, 2, number_of(part, 2, message)) ||
+                                       set_item(label, 3, Py_NewRef(part->path)) ||
+                                       set_item(label, 4, Py_NewRef(channel)) ||
+                                       set_item(label, 5, PyBool_FromLong(sampled)) ||
+                                       set_item(label, 6, PyBool_FromLong(content)));
+    int failed = label == NULL || PyList_Append(labels->list, label) < 0;
+    Py_XDECREF(label);
+    return failed ? -1 : 0;
+}
+
+/* Label all spans. Those that Python has to label are passed to `otherwise`, which returns a list of labels. */
+static int label_all(Labelling *all, const Spans *spans, PyObject *labels, PyObject *channels, PyObject *media,
+                     PyObject *otherwise)
+{
+    for (Py_ssize_t at = 0; at < spans->count; at++) {
+        const Span *span = &spans->items[at];
         if (at >= PyList_Size(channels)) {
             PyErr_SetString(PyExc_ValueError, "each span needs a channel");
             return -1;
         }
         /* A label is a container. Up to Python 3.11, its allocation can run finalizers, which can change the list. */
-        PyObject *channel = Py_NewRef(PyList_GetItem(channels, at));
-        while (all->next_border < all->border_count && all->borders[all->next_border] <= span.start)
-            all->next_border++;
-        int done = PyTuple_Size(span.path) || !PyDict_Size(media) ? 0 : PyDict_Contains(media, owner);
+        PyObject *channel = Py_NewRef(PyList_GetItem(channels, at)), *owner = PyTuple_GetItem(span->source, 2);
+        Py_ssize_t before = PyList_Size(labels);
+        int done = PyTuple_Size(span->path) || !PyDict_Size(media) ? 0 : PyDict_Contains(media, owner);
         if (done == 0)
-            done = label_span(all, &span, owner, channel);
+            done = label_span(all, span, channel);
         if (done > 0) {
-            PyObject *labels = PyObject_CallFunctionObjArgs(otherwise, tuple, channel, NULL);
-            Py_ssize_t end = PyList_Size(all->labels);
-            done = labels == NULL ? -1 : PyList_SetSlice(all->labels, end, end, labels);
-            Py_XDECREF(labels);
+            PyObject *made = PyObject_CallFunctionObjArgs(otherwise, span->source, channel, NULL);
+            /* Labels of its first parts may have been added. */
+            done = made == NULL ? -1 : PyList_SetSlice(labels, before, PyList_Size(labels), made);
+            Py_XDECREF(made);
         }
         Py_DECREF(channel);
         if (done < 0)
@@ -263,8 +249,8 @@ static int label_all(Labelling *all, PyObject *spans, PyObject *channels, PyObje
 
 PyObject *native_label_spans(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *spans, *channels, *turns, *media, *kinds, *type, *otherwise;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O:label_spans", &PyTuple_Type, &spans, &PyList_Type, &channels,
+    PyObject *tuple, *channels, *turns, *media, *kinds, *type, *otherwise;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O:label_spans", &PyTuple_Type, &tuple, &PyList_Type, &channels,
                           &PyList_Type, &turns, &PyDict_Type, &media, &PyTuple_Type, &kinds, &PyType_Type, &type,
                           &otherwise))
         return NULL;
@@ -273,26 +259,29 @@ PyObject *native_label_spans(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     /* A finalizer could change the list, and prompted ranges are read from it. */
-    PyObject *own_turns = copy_of_list(turns), *labels = PyList_New(0);
+    PyObject *own_turns = copy_of_list(turns);
+    Labels labels = {PyList_New(0), (PyTypeObject *)type};
+    Spans spans = {0};
     Py_ssize_t count = own_turns == NULL ? 0 : PyList_Size(own_turns);
     Labelling all = {
         .turns = calloc((size_t)count + 1, sizeof(Turn)),
         .count = count,
         .kinds = kinds,
-        .type = (PyTypeObject *)type,
-        .labels = labels,
+        .add = append_label,
+        .target = &labels,
     };
-    int failed = all.turns == NULL || own_turns == NULL || labels == NULL;
+    int failed = all.turns == NULL || own_turns == NULL || labels.list == NULL;
     if (all.turns == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t at = 0; !failed && at < count; at++)
         failed = read_turn(PyList_GetItem(own_turns, at), &all.turns[at]) < 0;
-    failed = failed || collect_borders(&all) < 0 || label_all(&all, spans, channels, media, otherwise) < 0;
-    PyObject *result = failed ? NULL : PyList_AsTuple(labels);
+    failed = failed || read_spans(tuple, &spans) < 0 || begin_labels(&all) < 0 ||
+             label_all(&all, &spans, labels.list, channels, media, otherwise) < 0;
+    PyObject *result = failed ? NULL : PyList_AsTuple(labels.list);
+    end_labels(&all);
     free(all.turns);
-    PyMem_Free(all.borders);
-    PyMem_Free(all.ends);
+    PyMem_Free(spans.items);
     Py_XDECREF(own_turns);
-    Py_XDECREF(labels);
+    Py_XDECREF(labels.list);
     return result;
 }

@@ -1,21 +1,12 @@
-/* Find the tokens at places of a text, by the number of bytes of each token, and map labels of a text to its tokens.
+/* Find the tokens at places of a text, by the number of bytes of each token.
 
    `renderers.tokenizer.encoding` does the same in Python. Inputs are not trusted: nothing outside of the
    buffers is read, whatever they hold. No Python code runs between a check of the buffers and their use. Up to Python
    3.11, an allocation of a list can run finalizers, so the check comes after it. */
 
-#include "native.h"
+#include "locate.h"
 
 #include <string.h>
-
-/* A text, and a position in it as a number of characters and of bytes. */
-typedef struct {
-    const char *bytes;
-    Py_ssize_t size;
-    int ascii;
-    Py_ssize_t character;
-    Py_ssize_t byte;
-} Cursor;
 
 /* Move a cursor forward to a character, and return its byte. */
 static Py_ssize_t byte_of(Cursor *cursor, Py_ssize_t character)
@@ -32,13 +23,6 @@ static Py_ssize_t byte_of(Cursor *cursor, Py_ssize_t character)
 }
 
 #define AHEAD 16 /* the ids between one with a size that is read and the one to load */
-
-typedef struct {
-    const uint32_t *ids;
-    Py_ssize_t count;
-    const uint32_t *sizes; /* one more than the bytes of a token, 0 if unknown */
-    Py_ssize_t known;
-} Tokens;
 
 /* Return the sum of the bytes of some tokens, or -1. Append the ids of unknown sizes to a list. */
 static Py_ssize_t sum_of(const Tokens *tokens, Py_ssize_t start, Py_ssize_t end, PyObject *unknown)
@@ -85,18 +69,7 @@ static Py_ssize_t *numbers_of(PyObject *list, Py_ssize_t count, Py_ssize_t most)
     return numbers;
 }
 
-/* A text that was cut into parts, and its tokens. Parts with odd numbers are one special token each. */
-typedef struct {
-    Cursor start;
-    Tokens tokens;
-    const int64_t *borders; /* the start of each part, and the end of the last */
-    const int64_t *ends;    /* the number of tokens up to the end of each part */
-    Py_ssize_t parts;
-    Py_ssize_t length;
-    Py_buffer ids, sizes, border_places, end_places;
-} Encoded;
-
-static void release(Encoded *encoded)
+void release_encoded(Encoded *encoded)
 {
     PyBuffer_Release(&encoded->ids);
     PyBuffer_Release(&encoded->sizes);
@@ -200,20 +173,8 @@ static PyObject *list_of(const Py_ssize_t *numbers, Py_ssize_t count)
     return list;
 }
 
-static PyObject *pair_of(PyObject *one, PyObject *other)
-{
-    PyObject *pair = one && other ? PyTuple_Pack(2, one, other) : NULL;
-    Py_XDECREF(one);
-    Py_XDECREF(other);
-    return pair;
-}
-
-/* A function that makes the result of the tokens at places. */
-typedef PyObject *(*Finish)(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count);
-
-/* Locate tokens, and return the result of `finish`, or a list of ids with unknown sizes, or the number of a part. */
-static PyObject *located(Encoded *encoded, PyObject *text, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
-                         void *context)
+PyObject *located(Encoded *encoded, PyObject *text, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
+                  void *context)
 {
     PyObject *unknown = PyList_New(0), *result = NULL;
     Py_ssize_t *found = PyMem_Malloc(2 * ((size_t)count + 1) * sizeof(Py_ssize_t));
@@ -252,7 +213,7 @@ PyObject *native_locate(PyObject *module, PyObject *args)
     if (numbers != NULL)
         result = located(&encoded, text, numbers, count, lists_of, NULL);
     PyMem_Free(numbers);
-    release(&encoded);
+    release_encoded(&encoded);
     return result;
 }
 
@@ -279,166 +240,4 @@ PyObject *native_size_entries(PyObject *Py_UNUSED(module), PyObject *ends)
     }
     PyBuffer_Release(&given);
     return entries;
-}
-
-/* The labels of a text: tuples of a start, an end, a message, a path, a channel, and the flags sampled and content. */
-enum { START, END, MESSAGE, PATH, CHANNEL, SAMPLED, CONTENT, FIELDS };
-
-typedef struct {
-    PyObject **labels; /* the first label of each sequence of equal ones */
-    PyTypeObject *run;
-} Labels;
-
-/* Return 1 if the labels differ in their places only, 0 if they differ, -1 with an error. */
-static int are_alike(PyObject *one, PyObject *other)
-{
-    static const int fields[] = {MESSAGE, CHANNEL, SAMPLED, CONTENT};
-    for (size_t at = 0; at < sizeof(fields) / sizeof(*fields); at++) {
-        int equal =
-            PyObject_RichCompareBool(PyTuple_GetItem(one, fields[at]), PyTuple_GetItem(other, fields[at]), Py_EQ);
-        if (equal <= 0)
-            return equal;
-    }
-    return 1;
-}
-
-/* Merge adjacent labels that are alike. Return their number, or -1 with an error. */
-static Py_ssize_t merge(PyObject *labels, Py_ssize_t length, PyObject **kinds, Py_ssize_t *places)
-{
-    Py_ssize_t count = 0, last = 0;
-    for (Py_ssize_t at = 0; at < PyTuple_Size(labels); at++) {
-        PyObject *label = PyTuple_GetItem(labels, at);
-        if (!PyTuple_Check(label) || PyTuple_Size(label) != FIELDS) {
-            PyErr_SetString(PyExc_TypeError, "a label must be a tuple of seven");
-            return -1;
-        }
-        PyObject *ends[] = {PyTuple_GetItem(label, START), PyTuple_GetItem(label, END)};
-        Py_ssize_t start = PyLong_CheckExact(ends[0]) ? PyLong_AsSsize_t(ends[0]) : -1;
-        Py_ssize_t end = PyLong_CheckExact(ends[1]) ? PyLong_AsSsize_t(ends[1]) : -1;
-        if (start < 0 || end < last || end > length) {
-            PyErr_Clear();
-            PyErr_SetString(PyExc_ValueError, "labels must be in order and within the text");
-            return -1;
-        }
-        last = end;
-        int alike = count ? are_alike(kinds[count - 1], label) : 0;
-        if (alike < 0)
-            return -1;
-        if (alike)
-            places[count - 1] = end;
-        else if (start < end) {
-            kinds[count] = label;
-            places[count++] = end;
-        }
-    }
-    return count;
-}
-
-static PyObject *run_of(const Labels *labels, Py_ssize_t end, PyObject *label)
-{
-    PyObject *run = new_tuple(labels->run, 5);
-    if (run != NULL)
-        run = finish_leaf(run, set_item(run, 0, PyLong_FromSsize_t(end)) ||
-                                   set_item(run, 1, Py_NewRef(PyTuple_GetItem(label, MESSAGE))) ||
-                                   set_item(run, 2, Py_NewRef(PyTuple_GetItem(label, CHANNEL))) ||
-                                   set_item(run, 3, Py_NewRef(PyTuple_GetItem(label, SAMPLED))) ||
-                                   set_item(run, 4, Py_NewRef(PyTuple_GetItem(label, CONTENT))));
-    return run;
-}
-
-/* Return the runs of tokens with equal labels. */
-static PyObject *runs_of(const Labels *labels, const Py_ssize_t *stops, Py_ssize_t count)
-{
-    PyObject *runs = PyList_New(0);
-    Py_ssize_t before = 0, last = -1;
-    for (Py_ssize_t at = 0; runs != NULL && at < count; at++) {
-        if (stops[at] <= before)
-            continue;
-        int alike = last < 0 ? 0 : are_alike(labels->labels[last], labels->labels[at]);
-        PyObject *run = alike < 0 ? NULL : run_of(labels, stops[at], labels->labels[at]);
-        int failed = run == NULL;
-        if (!failed && alike)
-            /* There was a label without a token between two equal ones. */
-            failed = PyList_SetItem(runs, PyList_Size(runs) - 1, Py_NewRef(run));
-        else if (!failed)
-            failed = PyList_Append(runs, run);
-        Py_XDECREF(run);
-        if (failed)
-            Py_CLEAR(runs);
-        before = stops[at];
-        last = at;
-    }
-    PyObject *result = runs ? PyList_AsTuple(runs) : NULL;
-    Py_XDECREF(runs);
-    return result;
-}
-
-/* Return the tokens across a border of sampled text. */
-static PyObject *straddling(const Labels *labels, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
-{
-    PyObject *found = PyList_New(0);
-    Py_ssize_t next = 0;
-    for (Py_ssize_t at = 0; found != NULL && at + 1 < count; at++) {
-        PyObject *here = PyTuple_GetItem(labels->labels[at], SAMPLED);
-        if (firsts[at] == stops[at] || here == PyTuple_GetItem(labels->labels[at + 1], SAMPLED))
-            continue;
-        for (Py_ssize_t token = firsts[at] > next ? firsts[at] : next; found != NULL && token < stops[at]; token++) {
-            PyObject *number = PyLong_FromSsize_t(token);
-            if (number == NULL || PyList_Append(found, number))
-                Py_CLEAR(found);
-            Py_XDECREF(number);
-            next = token + 1;
-        }
-    }
-    PyObject *result = found ? PyList_AsTuple(found) : NULL;
-    Py_XDECREF(found);
-    return result;
-}
-
-/* Move the end of text before sampled text to the first token that is partly sampled. */
-static void claim_sampled(const Labels *labels, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
-{
-    Py_ssize_t claimed = PY_SSIZE_T_MAX;
-    for (Py_ssize_t at = count - 2; at >= 0; at--) {
-        if (PyTuple_GetItem(labels->labels[at], SAMPLED) == Py_True)
-            claimed = PY_SSIZE_T_MAX;
-        else if (PyTuple_GetItem(labels->labels[at + 1], SAMPLED) == Py_True)
-            claimed = firsts[at];
-        if (stops[at] > claimed)
-            stops[at] = claimed;
-    }
-}
-
-static PyObject *attributed(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
-{
-    PyObject *across = straddling(context, firsts, stops, count);
-    claim_sampled(context, firsts, stops, count);
-    return pair_of(runs_of(context, stops, count), across);
-}
-
-PyObject *native_attribute(PyObject *module, PyObject *args)
-{
-    (void)module;
-    PyObject *text, *labels, *run, *result = NULL;
-    Encoded encoded = {0};
-    if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!O!", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
-                          &encoded.end_places, &PyTuple_Type, &labels, &PyType_Type, &run))
-        return NULL;
-    size_t most = (size_t)PyTuple_Size(labels) + 1;
-    PyObject **kinds = PyMem_Malloc(most * sizeof(PyObject *));
-    Py_ssize_t *places = PyMem_Malloc(most * sizeof(Py_ssize_t));
-    if (kinds == NULL || places == NULL)
-        PyErr_NoMemory();
-    else if (!PyType_IsSubtype((PyTypeObject *)run, &PyTuple_Type))
-        PyErr_SetString(PyExc_TypeError, "runs must be tuples");
-    else {
-        Labels merged = {kinds, (PyTypeObject *)run};
-        Py_ssize_t count = merge(labels, PyUnicode_GetLength(text), kinds, places);
-        if (count >= 0)
-            result = located(&encoded, text, places, count, attributed, &merged);
-    }
-    PyMem_Free(kinds);
-    PyMem_Free(places);
-    release(&encoded);
-    return result;
 }

@@ -26,6 +26,7 @@ typedef struct {
     Written *messages;
     PyObject *items; /* pairs of a kind and a value */
     uint64_t written_items;
+    const PyObject *last_item; /* the key of the item that was noted last, only to be compared */
     PyObject *kinds; /* a container of kinds of losses */
     int wants_names, wants_calls, wants_reasoning, wants_text_beside_calls;
     PyObject *called; /* a set of names. Created first: up to Python 3.11, its allocation can run finalizers */
@@ -40,6 +41,9 @@ static int equals(PyObject *one, PyObject *other)
 /* Note that an item was written: something of the tools or the documents. */
 static void note_item(Check *check, PyObject *key)
 {
+    if (key == check->last_item)
+        return;
+    check->last_item = key;
     for (Py_ssize_t at = 0; at < PyTuple_Size(check->items); at++)
         if (equals(key, PyTuple_GetItem(PyTuple_GetItem(check->items, at), 0)))
             check->written_items |= (uint64_t)1 << at;

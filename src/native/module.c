@@ -7,6 +7,11 @@ static PyMethodDef methods[] = {
      "attribute(text, ids, sizes, borders, ends, labels, run): the labels of a text as runs of tokens, and the tokens\n"
      "across a border of sampled text. Otherwise as `locate`.\n\n"
      "`labels` are tuples of seven: start, end, message, path, channel, sampled, content. `run` is the class of runs."},
+    {"attribute_spans", native_attribute_spans, METH_VARARGS,
+     "attribute_spans(text, ids, sizes, borders, ends, spans, results, channel_of, channels, role, headers, marks, rules,\n"
+     "run): the result of `attribute` for the labels of spans. None if Python has to find a turn.\n\n"
+     "The arguments are those of `index_spans`, `find_turns` and `attribute`. Headers of messages without spans do not\n"
+     "count."},
     {"encode_bpe", native_encode_bpe, METH_VARARGS,
      "encode_bpe(block, texts, cache, normalized): the ids of each text as uint32, None if it is left out because of its\n"
      "characters.\n\n"
@@ -25,6 +30,10 @@ static PyMethodDef methods[] = {
      "class `match` with its start, its end and the token.\n\n"
      "`trie` has four int32 for each node: its byte, the first child, the next sibling, and the token that ends there,\n"
      "counted from 1. Node 0 is the root. Children and siblings come after a node; 0 means none."},
+    {"finish_messages", native_finish_messages, METH_VARARGS,
+     "finish_messages(messages, words): copy the reasoning of messages in a list to the keys that templates read. Return\n"
+     "the indices of messages that are not of a usual form, which stay as they are.\n\n"
+     "`words` are the names of keys, as in `renderers.core.messages`."},
     {"find_invalid_id", native_find_invalid_id, METH_O,
      "find_invalid_id(ids): the index of the first item that is not a plain int from 0 to 2**32 - 1; -1 if all are."},
     {"fill_bpe", native_fill_bpe, METH_VARARGS,
@@ -115,13 +124,10 @@ static PyMethodDef methods[] = {
      "enter_message(kinds, outer, message, output): a scope of a message within another, appended to an output.\n\n"
      "`kinds` are the class of scopes, and the names of the attributes for the scope around it, its branch, its owner,\n"
      "the message of its owner, and the owner of a message."},
-    {"output_parts", native_output_parts, METH_VARARGS,
-     "output_parts(pieces, root, types): the ends and the owners of the parts of an output, the indices of parts with\n"
-     "a scope instead of an owner, and the index of the part that opens the first turn, or -1.\n\n"
-     "`types` are those of scopes, of branches and of texts of one field."},
-    {"merge_parts", native_merge_parts, METH_VARARGS,
-     "merge_parts(ends, owners, message, type): the spans of parts. Those without an owner belong to the message before\n"
-     "them, at first to `message`."},
+    {"settle", native_settle, METH_VARARGS,
+     "settle(text, pieces, root, roles, leading, types): the spans of an output, a text and its pieces.\n\n"
+     "`root` is its outermost scope. `roles` are those of the messages. `leading` is the set of roles of a first message\n"
+     "that text before it belongs to. `types` are those of scopes, of branches, of texts of one field, and of spans."},
     {"written_fields", native_written_fields, METH_VARARGS,
      "written_fields(pieces, types): the set of owners with text in an output.\n\n"
      "`types` are those of texts of one field, of texts of several fields, and of safe texts."},

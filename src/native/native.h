@@ -12,10 +12,12 @@
 #define VERSION 25 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
+PyObject *native_attribute_spans(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);
 PyObject *native_encode_parts(PyObject *module, PyObject *args);
 PyObject *native_expand(PyObject *module, PyObject *args);
 PyObject *native_find(PyObject *module, PyObject *args);
+PyObject *native_finish_messages(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
@@ -40,8 +42,7 @@ PyObject *native_pack_ids(PyObject *module, PyObject *args);
 PyObject *native_unpack_ids(PyObject *module, PyObject *ids);
 PyObject *native_size_entries(PyObject *module, PyObject *ends);
 PyObject *native_split_text(PyObject *module, PyObject *args);
-PyObject *native_merge_parts(PyObject *module, PyObject *args);
-PyObject *native_output_parts(PyObject *module, PyObject *args);
+PyObject *native_settle(PyObject *module, PyObject *args);
 PyObject *native_written_fields(PyObject *module, PyObject *args);
 PyObject *native_may_lose(PyObject *module, PyObject *args);
 PyObject *native_enter_message(PyObject *module, PyObject *const *args, Py_ssize_t count);
@@ -63,14 +64,27 @@ static inline PyObject *new_tuple(PyTypeObject *type, Py_ssize_t size)
     return allocate(type, size);
 }
 
-/* Return a copy of a list. Up to Python 3.11, an allocation can collect garbage, and a finalizer can change the list. So
-   it is read after the allocation, which `PyList_GetSlice` and `PyList_AsTuple` do not ensure. */
+/* Return a copy of a list for the time of a call. Up to Python 3.11, an allocation can collect garbage, and a finalizer
+   can change the list. So it is read after the allocation, which `PyList_GetSlice` and `PyList_AsTuple` do not ensure.
+   No code can find the copy with `gc.get_objects`. */
 static inline PyObject *copy_of_list(PyObject *list)
 {
     PyObject *copied = PyList_New(0);
-    if (copied != NULL && PyList_SetSlice(copied, 0, 0, list) < 0)
+    if (copied == NULL)
+        return NULL;
+    PyObject_GC_UnTrack(copied);
+    if (PyList_SetSlice(copied, 0, 0, list) < 0)
         Py_CLEAR(copied);
     return copied;
+}
+
+/* Return a pair of two new references, which are released; NULL if one is NULL. */
+static inline PyObject *pair_of(PyObject *one, PyObject *other)
+{
+    PyObject *pair = one && other ? PyTuple_Pack(2, one, other) : NULL;
+    Py_XDECREF(one);
+    Py_XDECREF(other);
+    return pair;
 }
 
 /* Set an item of a new tuple to a new reference. Return -1 if that is NULL. */

@@ -5,13 +5,18 @@
 
 #include "native.h"
 
+/* A part of the output: its end, and a reference to its owner, or to its scope if its owner is not known. */
+typedef struct {
+    Py_ssize_t end;
+    PyObject *owner;
+} Part;
+
 /* The names of the attributes, the types of the pieces of an output, and the parts that were found. */
 typedef struct {
     PyObject *owner, *field_owner, *parent, *block, *runs, *body_messages;
     PyObject *scope_type, *branch_type, *text_type;
-    PyObject *ends, *owners;
-    PyObject *pending;  /* the indices of parts with a scope instead of an owner */
-    PyObject *last;     /* the owner of the last part, borrowed from `owners` */
+    Part *parts;
+    Py_ssize_t count, room;
     Py_ssize_t opening; /* the index of the part that opens the first turn, or -1 */
     int is_open;        /* 1 after the first part of a message */
 } Output;
@@ -83,40 +88,42 @@ static int note_message(const Output *output, PyObject *block, PyObject *owner)
     return branch == NULL ? -1 : 0;
 }
 
-/* Note that the next part has a scope instead of an owner. Return -1 on failure. */
-static int note_pending(Output *output)
+static int make_room(Output *output)
 {
-    PyObject *index = PyLong_FromSsize_t(PyList_Size(output->owners));
-    int failed = index == NULL || PyList_Append(output->pending, index) < 0;
-    Py_XDECREF(index);
-    return failed ? -1 : 0;
+    if (output->count < output->room)
+        return 0;
+    size_t room = 2 * (size_t)output->room + 64;
+    Part *parts = PyMem_Realloc(output->parts, room * sizeof(Part));
+    if (parts == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    output->parts = parts;
+    output->room = (Py_ssize_t)room;
+    return 0;
 }
 
 /* Add a part. Adjacent parts of the same owner object become one. Return -1 on failure. */
 static int add_part(Output *output, Py_ssize_t end, PyObject *owner, int is_template)
 {
-    if (!PyTuple_Check(owner)) {
-        if (output->last != owner && note_pending(output) < 0)
-            return -1;
-    } else if (!output->is_open) {
+    if (output->count && output->parts[output->count - 1].owner == owner) {
+        output->parts[output->count - 1].end = end;
+        return 0;
+    }
+    if (PyTuple_Check(owner) && !output->is_open) {
         long message = message_of(owner);
         if (message == -2)
             return -1;
         if (message >= 0) {
             output->is_open = 1;
             if (is_template)
-                output->opening = PyList_Size(output->ends);
+                output->opening = output->count;
         }
     }
-    PyObject *number = PyLong_FromSsize_t(end);
-    if (number == NULL)
+    if (make_room(output) < 0)
         return -1;
-    if (output->last == owner)
-        return PyList_SetItem(output->ends, PyList_Size(output->ends) - 1, number);
-    int failed = PyList_Append(output->ends, number) < 0 || PyList_Append(output->owners, owner) < 0;
-    Py_DECREF(number);
-    output->last = owner;
-    return failed ? -1 : 0;
+    output->parts[output->count++] = (Part){end, Py_NewRef(owner)};
+    return 0;
 }
 
 /* Add the parts of a text with several owners that begins at an offset. Return -1 on failure. */
@@ -190,37 +197,132 @@ static int add_pieces(Output *output, PyObject *pieces, PyObject *root)
     return failed ? -1 : 0;
 }
 
-PyObject *native_output_parts(PyObject *Py_UNUSED(module), PyObject *args)
+/* ==================
+   Owners of scopes
+   ================== */
+
+/* Return the only item of a set as an owner of template text. */
+static PyObject *owner_of_only(PyObject *messages)
 {
-    PyObject *pieces, *root, *types;
-    Output output = {.opening = -1};
-    if (!PyArg_ParseTuple(args, "O!OO!:output_parts", &PyList_Type, &pieces, &root, &PyTuple_Type, &types) ||
-        !PyArg_ParseTuple(types, "OOO:output_parts", &output.scope_type, &output.branch_type, &output.text_type))
-        return NULL;
-    output.owner = PyUnicode_InternFromString("owner");
-    output.field_owner = PyUnicode_InternFromString("_owner");
-    output.parent = PyUnicode_InternFromString("parent");
-    output.block = PyUnicode_InternFromString("block");
-    output.runs = PyUnicode_InternFromString("_runs");
-    output.body_messages = PyUnicode_InternFromString("body_messages");
-    output.ends = PyList_New(0);
-    output.owners = PyList_New(0);
-    output.pending = PyList_New(0);
-    PyObject *result = NULL;
-    if (output.owner && output.field_owner && output.parent && output.block && output.runs && output.body_messages &&
-        output.ends && output.owners && output.pending && add_pieces(&output, pieces, root) == 0)
-        result = Py_BuildValue("OOOn", output.ends, output.owners, output.pending, output.opening);
-    Py_XDECREF(output.owner);
-    Py_XDECREF(output.field_owner);
-    Py_XDECREF(output.parent);
-    Py_XDECREF(output.block);
-    Py_XDECREF(output.runs);
-    Py_XDECREF(output.body_messages);
-    Py_XDECREF(output.ends);
-    Py_XDECREF(output.owners);
-    Py_XDECREF(output.pending);
+    PyObject *items = PyObject_GetIter(messages), *message = items == NULL ? NULL : PyIter_Next(items);
+    PyObject *nothing = PyTuple_New(0);
+    PyObject *owner = message == NULL || nothing == NULL ? NULL : PyTuple_Pack(2, message, nothing);
+    if (owner == NULL && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "the messages of a branch must be a set");
+    Py_XDECREF(items);
+    Py_XDECREF(message);
+    Py_XDECREF(nothing);
+    return owner;
+}
+
+/* Return the only message with field text in a branch around a scope, as an owner; None if there is none. */
+static PyObject *scope_owner(const Output *output, PyObject *scope)
+{
+    PyObject *block = PyObject_GetAttr(scope, output->block), *owner = NULL;
+    while (owner == NULL && block != NULL && block != Py_None) {
+        PyObject *messages = PyObject_GetAttr(block, output->body_messages);
+        Py_ssize_t count = messages == NULL ? -1 : PySet_Size(messages);
+        if (count == 1)
+            owner = owner_of_only(messages);
+        Py_XDECREF(messages);
+        PyObject *parent = count < 0 || count == 1 ? NULL : PyObject_GetAttr(block, output->parent);
+        replace(&block, parent == NULL || parent == Py_None ? Py_XNewRef(parent)
+                                                            : PyObject_GetAttr(parent, output->block));
+        Py_XDECREF(parent);
+    }
+    if (owner == NULL && block == Py_None)
+        return block;
+    Py_XDECREF(block);
+    return owner;
+}
+
+/* Replace the scopes of parts by their owners, or by None. Return -1 on failure. */
+static int settle_scopes(Output *output)
+{
+    /* Many parts have the same scope, such as those of tools. */
+    PyObject *scope = NULL, *owner = NULL;
+    int failed = 0;
+    for (Py_ssize_t at = 0; !failed && at < output->count; at++) {
+        Part *part = &output->parts[at];
+        if (PyTuple_Check(part->owner))
+            continue;
+        if (part->owner != scope) {
+            replace(&owner, scope_owner(output, part->owner));
+            replace(&scope, Py_NewRef(part->owner));
+        }
+        failed = owner == NULL;
+        if (!failed)
+            replace(&part->owner, Py_NewRef(owner));
+    }
+    Py_XDECREF(scope);
+    Py_XDECREF(owner);
+    return failed ? -1 : 0;
+}
+
+/* Return 1 if owners are equal, 0 if not, -1 on failure. */
+static int same_owner(PyObject *one, PyObject *other)
+{
+    if (one == other)
+        return 1;
+    /* Most neighbours are text of the template and a field. */
+    if (one != Py_None && other != Py_None) {
+        PyObject *path = PyTuple_GetItem(one, 1), *other_path = PyTuple_GetItem(other, 1);
+        if (path != NULL && other_path != NULL && PyTuple_Check(path) && PyTuple_Check(other_path) &&
+            PyTuple_Size(path) != PyTuple_Size(other_path))
+            return 0;
+        PyErr_Clear();
+    }
+    return PyObject_RichCompareBool(one, other, Py_EQ);
+}
+
+/* Return 1 if the template text of a message that begins at a part is not blank, 0 if it is, -1 on failure. All adjacent
+   template text of the message counts, so that it does not matter how the output is cut into pieces. */
+static int is_text(const Output *output, Py_ssize_t first, PyObject *text)
+{
+    Py_ssize_t last = first;
+    int same = 1;
+    while (last + 1 < output->count &&
+           (same = same_owner(output->parts[last + 1].owner, output->parts[first].owner)) > 0)
+        last++;
+    if (same < 0)
+        return -1;
+    PyObject *part = PyUnicode_Substring(text, first ? output->parts[first - 1].end : 0, output->parts[last].end);
+    PyObject *is_space = part == NULL ? NULL : PyObject_CallMethod(part, "isspace", NULL);
+    int result = is_space == NULL ? -1 : is_space != Py_True;
+    Py_XDECREF(part);
+    Py_XDECREF(is_space);
     return result;
 }
+
+/* Fill in the message that text before the first message belongs to, -1 for none: the first message if it has one of the
+   leading roles, and does not open the turn itself. Return -1 on failure. */
+static int find_leading(const Output *output, PyObject *text, PyObject *roles, PyObject *leading, long *found)
+{
+    Py_ssize_t first = 0;
+    long message = -1;
+    while (first < output->count && message < 0) {
+        PyObject *owner = output->parts[first].owner;
+        message = owner == Py_None ? -1 : message_of(owner);
+        if (message == -2)
+            return -1;
+        first += message < 0;
+    }
+    *found = -1;
+    if (message < 0)
+        return 0;
+    int opens = first == output->opening ? is_text(output, first, text) : 0;
+    PyObject *role = opens < 0 ? NULL : PyList_GetItem(roles, message);
+    if (role == NULL)
+        return -1;
+    int leads = opens || !PyUnicode_Check(role) ? 0 : PySet_Contains(leading, role);
+    if (leads > 0)
+        *found = message;
+    return leads < 0 ? -1 : 0;
+}
+
+/* ==================
+   Spans
+   ================== */
 
 /* A list of spans, and their type. */
 typedef struct {
@@ -233,7 +335,7 @@ static int add_span(const Spans *spans, PyObject *begin, PyObject *end, PyObject
 {
     PyObject *span = new_tuple(spans->type, 4);
     if (span != NULL)
-        span = finish_leaf(span, set_item(span, 0, Py_NewRef(begin)) || set_item(span, 1, Py_NewRef(end)) ||
+        span = finish_leaf(span, set_item(span, 0, Py_NewRef(begin)) || set_item(span, 1, Py_XNewRef(end)) ||
                                      set_item(span, 2, Py_NewRef(PyTuple_GetItem(owner, 0))) ||
                                      set_item(span, 3, Py_NewRef(PyTuple_GetItem(owner, 1))));
     int failed = span == NULL || PyList_Append(spans->list, span) < 0;
@@ -243,60 +345,86 @@ static int add_span(const Spans *spans, PyObject *begin, PyObject *end, PyObject
 
 /* Append the spans of parts to a list. Parts without an owner belong to the message before them, at first to
    `message`. */
-static int merge(const Spans *spans, PyObject *ends, PyObject *owners, PyObject *message)
+static int merge(const Spans *spans, const Output *output, long message)
 {
-    PyObject *nothing = PyTuple_New(0), *start = PyLong_FromLong(0);
-    PyObject *previous = nothing == NULL ? NULL : PyTuple_Pack(2, message, nothing);
-    PyObject *begin = Py_XNewRef(start), *last = NULL;
-    int failed = nothing == NULL || start == NULL || previous == NULL;
-    for (Py_ssize_t at = 0; !failed && at < PyList_Size(ends) && at < PyList_Size(owners); at++) {
-        /* Up to Python 3.11, the allocation of a tuple can run finalizers, which can change the lists. */
-        PyObject *own = Py_NewRef(PyList_GetItem(owners, at)), *end = Py_NewRef(PyList_GetItem(ends, at));
-        if (own == Py_None) {
-            replace(&own, Py_NewRef(previous));
-        } else {
-            long index = message_of(own);
-            failed = index == -2;
-            if (index >= 0) {
-                PyObject *next = PyTuple_GetItem(previous, 0) == PyTuple_GetItem(own, 0)
-                                     ? Py_NewRef(previous)
-                                     : PyTuple_Pack(2, PyTuple_GetItem(own, 0), nothing);
-                replace(&previous, next);
-                failed = previous == NULL;
-            }
+    PyObject *nothing = PyTuple_New(0), *begin = PyLong_FromLong(0), *number = PyLong_FromLong(message);
+    PyObject *previous = nothing == NULL || number == NULL ? NULL : PyTuple_Pack(2, number, nothing);
+    PyObject *last = NULL;
+    int failed = begin == NULL || previous == NULL;
+    for (Py_ssize_t at = 0; !failed && at < output->count; at++) {
+        PyObject *own = output->parts[at].owner == Py_None ? previous : output->parts[at].owner;
+        long index = message_of(own);
+        int same = index == -2 ? -1 : last == NULL ? 0 : same_owner(own, last);
+        if (same == 0 && last != NULL) {
+            PyObject *end = PyLong_FromSsize_t(output->parts[at - 1].end);
+            failed = add_span(spans, begin, end, last) < 0;
+            replace(&begin, end);
         }
-        int same = failed ? -1 : last == NULL ? 0 : PyObject_RichCompareBool(own, last, Py_EQ);
-        if (same == 0) {
-            failed = last != NULL && add_span(spans, begin, start, last) < 0;
-            replace(&begin, Py_NewRef(start));
+        if (same == 0)
             replace(&last, Py_NewRef(own));
-        }
         failed = failed || same < 0;
-        Py_DECREF(own);
-        replace(&start, end);
+        if (!failed && index >= 0 && PyTuple_GetItem(previous, 0) != PyTuple_GetItem(own, 0)) {
+            replace(&previous, PyTuple_Pack(2, PyTuple_GetItem(own, 0), nothing));
+            failed = previous == NULL;
+        }
     }
-    if (!failed && last != NULL)
-        failed = add_span(spans, begin, start, last) < 0;
-    Py_XDECREF(previous);
+    if (!failed && last != NULL) {
+        PyObject *end = PyLong_FromSsize_t(output->parts[output->count - 1].end);
+        failed = add_span(spans, begin, end, last) < 0;
+        Py_XDECREF(end);
+    }
     Py_XDECREF(nothing);
-    Py_XDECREF(start);
     Py_XDECREF(begin);
+    Py_XDECREF(number);
+    Py_XDECREF(previous);
     Py_XDECREF(last);
     return failed ? -1 : 0;
 }
 
-PyObject *native_merge_parts(PyObject *Py_UNUSED(module), PyObject *args)
+/* Return the spans of an output as a list. */
+static PyObject *settle(Output *output, PyObject *args)
 {
-    PyObject *ends, *owners, *message, *type;
-    if (!PyArg_ParseTuple(args, "O!O!O!O:merge_parts", &PyList_Type, &ends, &PyList_Type, &owners, &PyLong_Type,
-                          &message, &type))
+    PyObject *text, *pieces, *root, *roles, *leading, *types, *type;
+    if (!PyArg_ParseTuple(args, "UO!OO!O!O!:settle", &text, &PyList_Type, &pieces, &root, &PyList_Type, &roles,
+                          &PyFrozenSet_Type, &leading, &PyTuple_Type, &types) ||
+        !PyArg_ParseTuple(types, "OOOO!:settle", &output->scope_type, &output->branch_type, &output->text_type,
+                          &PyType_Type, &type))
         return NULL;
-    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
+    Spans spans = {.type = (PyTypeObject *)type};
+    if (!PyType_IsSubtype(spans.type, &PyTuple_Type)) {
         PyErr_SetString(PyExc_TypeError, "the type of spans must be a subclass of tuple");
         return NULL;
     }
-    Spans spans = {.list = PyList_New(0), .type = (PyTypeObject *)type};
-    if (spans.list == NULL || merge(&spans, ends, owners, message) < 0)
+    long message;
+    if (add_pieces(output, pieces, root) < 0 || settle_scopes(output) < 0 ||
+        find_leading(output, text, roles, leading, &message) < 0)
+        return NULL;
+    spans.list = PyList_New(0);
+    if (spans.list != NULL && merge(&spans, output, message) < 0)
         Py_CLEAR(spans.list);
     return spans.list;
+}
+
+PyObject *native_settle(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    Output output = {.opening = -1};
+    output.owner = PyUnicode_InternFromString("owner");
+    output.field_owner = PyUnicode_InternFromString("_owner");
+    output.parent = PyUnicode_InternFromString("parent");
+    output.block = PyUnicode_InternFromString("block");
+    output.runs = PyUnicode_InternFromString("_runs");
+    output.body_messages = PyUnicode_InternFromString("body_messages");
+    PyObject *result = NULL;
+    if (output.owner && output.field_owner && output.parent && output.block && output.runs && output.body_messages)
+        result = settle(&output, args);
+    for (Py_ssize_t at = 0; at < output.count; at++)
+        Py_DECREF(output.parts[at].owner);
+    PyMem_Free(output.parts);
+    Py_XDECREF(output.owner);
+    Py_XDECREF(output.field_owner);
+    Py_XDECREF(output.parent);
+    Py_XDECREF(output.block);
+    Py_XDECREF(output.runs);
+    Py_XDECREF(output.body_messages);
+    return result;
 }

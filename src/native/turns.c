@@ -5,30 +5,11 @@
 
 #include "span.h"
 
-/* The text of all turns, and the rules for them. References are borrowed. */
-typedef struct {
-    PyObject *text, *spans;
-    Py_ssize_t length;
-    PyObject *marks;       /* a list: the special tokens in the text, in order */
-    PyObject *special;     /* a set: the texts of those that can end a turn */
-    PyObject *stop_tokens; /* a set */
-    PyObject *end_token, *opening, *closing; /* texts, NULL if there are none */
-    PyTypeObject *turn_type, *region_type;
-} Rules;
-
 /* A special token in the text. */
 typedef struct {
     Py_ssize_t start, end;
     PyObject *text; /* borrowed */
 } Mark;
-
-typedef struct {
-    Py_ssize_t first, start, end, region[4];
-    int has_region;
-} Turn;
-
-/* A step of the search: it found its result, Python has to find it, or it failed. */
-typedef enum { FAILED = -1, UNDECIDED, FOUND } Step;
 
 static int is_ascii_space(Py_UCS4 character)
 {
@@ -45,7 +26,7 @@ static int is_ascii_word(Py_UCS4 character)
    Special tokens
    ================== */
 
-static int read_mark(const Rules *rules, Py_ssize_t at, Mark *mark)
+static int read_mark(const TurnRules *rules, Py_ssize_t at, Mark *mark)
 {
     PyObject *tuple = PyList_GetItem(rules->marks, at);
     Py_ssize_t places[2];
@@ -65,7 +46,7 @@ static int read_mark(const Rules *rules, Py_ssize_t at, Mark *mark)
 }
 
 /* Return the number of the first special token that does not start before a place; -1 on failure. */
-static Py_ssize_t first_mark(const Rules *rules, Py_ssize_t place)
+static Py_ssize_t first_mark(const TurnRules *rules, Py_ssize_t place)
 {
     Py_ssize_t low = 0, high = PyList_Size(rules->marks);
     while (low < high) {
@@ -82,17 +63,13 @@ static Py_ssize_t first_mark(const Rules *rules, Py_ssize_t place)
 }
 
 /* Fill in the end of the token that opens the next message and stops the turn before it, or -1. */
-static Step find_following(const Rules *rules, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *stop)
+static Step find_following(const TurnRules *rules, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *stop)
 {
-    Span span = {0};
+    const Span *spans = rules->spans.items;
     *stop = -1;
-    do {
-        if (next_span >= PyTuple_Size(rules->spans))
-            return FOUND;
-        if (read_span(rules->spans, next_span++, &span) < 0)
-            return FAILED;
-    } while (span.start >= span.end);
-    if (span.message < 0 || PyTuple_Size(span.path))
+    while (next_span < rules->spans.count && spans[next_span].start >= spans[next_span].end)
+        next_span++;
+    if (next_span >= rules->spans.count || spans[next_span].message < 0 || PyTuple_Size(spans[next_span].path))
         return FOUND;
     Py_ssize_t at = first_mark(rules, end);
     Mark mark;
@@ -112,7 +89,7 @@ static Step find_following(const Rules *rules, Py_ssize_t end, Py_ssize_t next_s
 }
 
 /* Fill in the end of a turn with its last body, its text, and the first span after it. */
-static Step find_end(const Rules *rules, Py_ssize_t last, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *found)
+static Step find_end(const TurnRules *rules, Py_ssize_t last, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *found)
 {
     Py_ssize_t token_end = -1, count = PyList_Size(rules->marks);
     Py_ssize_t at = first_mark(rules, last);
@@ -159,7 +136,7 @@ static Step find_end(const Rules *rules, Py_ssize_t last, Py_ssize_t end, Py_ssi
    ================== */
 
 /* Fill in the end of a header that a generation prompt contains as it is. */
-static Step find_header(const Rules *rules, const Py_ssize_t *facts, PyObject *headers, Py_ssize_t *found)
+static Step find_header(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Py_ssize_t *found)
 {
     Py_ssize_t body = facts[FIRST_BODY] < 0 ? facts[OWN_END] : facts[FIRST_BODY], end = -1;
     for (Py_ssize_t at = 0; end < 0 && at < PyTuple_Size(headers); at++) {
@@ -192,7 +169,7 @@ static Step find_header(const Rules *rules, const Py_ssize_t *facts, PyObject *h
 }
 
 /* Return UNDECIDED if a turn may have generation prompts within it. */
-static Step check_inner_prompts(const Rules *rules, const Turn *turn, PyObject *headers)
+static Step check_inner_prompts(const TurnRules *rules, const Turn *turn, PyObject *headers)
 {
     PyObject *prompt = PyTuple_GetItem(PyTuple_GetItem(headers, 0), 1);
     if (PyUnicode_GetLength(prompt) == 0)
@@ -202,7 +179,7 @@ static Step check_inner_prompts(const Rules *rules, const Turn *turn, PyObject *
 }
 
 /* Fill in the reasoning at the start of a turn. Its content starts at a place, or is missing with -1. */
-static Step find_reasoning(const Rules *rules, Turn *turn, Py_ssize_t content)
+static Step find_reasoning(const TurnRules *rules, Turn *turn, Py_ssize_t content)
 {
     Py_ssize_t *region = turn->region;
     if (rules->opening == NULL)
@@ -227,11 +204,12 @@ static Step find_reasoning(const Rules *rules, Turn *turn, Py_ssize_t content)
     return FOUND;
 }
 
-static Step find_turn(const Rules *rules, PyObject *places, PyObject *headers, Turn *turn)
+Step find_turn(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Turn *turn)
 {
-    Py_ssize_t facts[FACTS];
-    if (read_numbers(places, facts, FACTS, "a message must have a tuple of its places") < 0)
+    if (!PyTuple_Check(headers)) {
+        PyErr_SetString(PyExc_TypeError, "the headers of a turn must be a tuple");
         return FAILED;
+    }
     for (int fact = 0; fact < FACTS; fact++)
         if (fact != NEXT_SPAN && facts[fact] > rules->length) {
             PyErr_SetString(PyExc_ValueError, "places of messages must be within the text");
@@ -240,6 +218,7 @@ static Step find_turn(const Rules *rules, PyObject *places, PyObject *headers, T
     if (facts[OWN_START] < 0 || facts[OWN_END] < facts[OWN_START] || facts[PREVIOUS_BODY] < 0 || facts[NEXT_SPAN] < 0 ||
         PyTuple_Size(headers) == 0)
         return UNDECIDED;
+    turn->is_turn = 1;
     turn->first = facts[OWN_START];
     Step step = find_header(rules, facts, headers, &turn->start);
     if (step == FOUND) {
@@ -256,46 +235,50 @@ static Step find_turn(const Rules *rules, PyObject *places, PyObject *headers, T
    Results
    ================== */
 
-static PyObject *region_of(const Rules *rules, const Turn *turn)
+/* The classes of turns and of reasoning. */
+typedef struct {
+    PyTypeObject *turn, *region;
+} Types;
+
+static PyObject *region_of(const Types *types, const Turn *turn)
 {
     if (!turn->has_region)
         return Py_NewRef(Py_None);
-    PyObject *region = new_tuple(rules->region_type, 4);
+    PyObject *region = new_tuple(types->region, REGION);
     int failed = region == NULL;
-    for (int at = 0; !failed && at < 4; at++)
+    for (int at = 0; !failed && at < REGION; at++)
         failed = set_item(region, at, PyLong_FromSsize_t(turn->region[at]));
     return region == NULL ? NULL : finish_leaf(region, failed);
 }
 
-static PyObject *turn_of(const Rules *rules, const Turn *turn)
+static PyObject *turn_of(const Types *types, const Turn *turn)
 {
-    PyObject *made = new_tuple(rules->turn_type, 5);
+    PyObject *made = new_tuple(types->turn, 5);
     return made == NULL ? NULL
                         : finish_leaf(made, set_item(made, 0, PyLong_FromSsize_t(turn->first)) ||
                                                 set_item(made, 1, PyLong_FromSsize_t(turn->start)) ||
                                                 set_item(made, 2, PyLong_FromSsize_t(turn->end)) ||
                                                 set_item(made, 3, PyTuple_New(0)) ||
-                                                set_item(made, 4, region_of(rules, turn)));
+                                                set_item(made, 4, region_of(types, turn)));
 }
 
 /* Return a turn, None without headers, False if Python has to find it. */
-static PyObject *found_turn(const Rules *rules, PyObject *places, PyObject *headers)
+static PyObject *found_turn(const TurnRules *rules, const Types *types, PyObject *places, PyObject *headers)
 {
     if (headers == Py_None)
         return Py_NewRef(Py_None);
-    if (!PyTuple_Check(headers)) {
-        PyErr_SetString(PyExc_TypeError, "the headers of a turn must be a tuple");
+    Py_ssize_t facts[FACTS];
+    if (read_numbers(places, facts, FACTS, "a message must have a tuple of its places") < 0)
         return NULL;
-    }
     Turn turn = {0};
-    Step step = find_turn(rules, places, headers, &turn);
+    Step step = find_turn(rules, facts, headers, &turn);
     if (step == UNDECIDED)
         return Py_NewRef(Py_False);
-    return step == FOUND ? turn_of(rules, &turn) : NULL;
+    return step == FOUND ? turn_of(types, &turn) : NULL;
 }
 
 /* Return the turns of all messages. */
-static PyObject *find_all(const Rules *rules, PyObject *places, PyObject *headers)
+static PyObject *find_all(const TurnRules *rules, const Types *types, PyObject *places, PyObject *headers)
 {
     Py_ssize_t count = PyList_Size(places);
     PyObject *turns = PyList_New(0);
@@ -305,7 +288,7 @@ static PyObject *find_all(const Rules *rules, PyObject *places, PyObject *header
         failed = 1;
     }
     for (Py_ssize_t at = 0; !failed && at < count; at++) {
-        PyObject *made = found_turn(rules, PyList_GetItem(places, at), PyList_GetItem(headers, at));
+        PyObject *made = found_turn(rules, types, PyList_GetItem(places, at), PyList_GetItem(headers, at));
         failed = made == NULL || PyList_Append(turns, made) < 0;
         Py_XDECREF(made);
     }
@@ -321,6 +304,21 @@ static int read_text(PyObject *value, PyObject **text)
     return *text == NULL || PyUnicode_Check(value) ? 0 : -1;
 }
 
+int read_turn_rules(PyObject *settings, TurnRules *rules)
+{
+    PyObject *markers, *end_token, *opening, *closing;
+    /* A format in parentheses would take other sequences too, and release their items. */
+    if (!PyArg_ParseTuple(settings, "O!O!OO!:turn rules", &PyFrozenSet_Type, &rules->special, &PyFrozenSet_Type,
+                          &rules->stop_tokens, &end_token, &PyTuple_Type, &markers) ||
+        !PyArg_ParseTuple(markers, "OO:turn rules", &opening, &closing))
+        return -1;
+    if (read_text(end_token, &rules->end_token) == 0 && read_text(opening, &rules->opening) == 0 &&
+        read_text(closing, &rules->closing) == 0 && (rules->opening == NULL) == (rules->closing == NULL))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "the rules of turns must have texts or None");
+    return -1;
+}
+
 static int is_tuple_type(PyObject *type)
 {
     return PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type);
@@ -328,29 +326,23 @@ static int is_tuple_type(PyObject *type)
 
 PyObject *native_find_turns(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *places, *headers, *marks, *settings, *types, *markers, *end_token, *opening, *closing, *turn_type, *region_type;
-    Rules rules = {0};
-    /* A format in parentheses would take other sequences too, and release their items. */
-    if (!PyArg_ParseTuple(args, "UO!O!O!O!O!O!:find_turns", &rules.text, &PyTuple_Type, &rules.spans, &PyList_Type, &places,
+    PyObject *spans, *places, *headers, *marks, *settings, *types, *turn_type, *region_type;
+    TurnRules rules = {0};
+    if (!PyArg_ParseTuple(args, "UO!O!O!O!O!O!:find_turns", &rules.text, &PyTuple_Type, &spans, &PyList_Type, &places,
                           &PyList_Type, &headers, &PyList_Type, &marks, &PyTuple_Type, &settings, &PyTuple_Type, &types) ||
-        !PyArg_ParseTuple(settings, "O!O!OO!:find_turns", &PyFrozenSet_Type, &rules.special, &PyFrozenSet_Type,
-                          &rules.stop_tokens, &end_token, &PyTuple_Type, &markers) ||
-        !PyArg_ParseTuple(markers, "OO:find_turns", &opening, &closing) ||
-        !PyArg_ParseTuple(types, "OO:find_turns", &turn_type, &region_type))
+        !PyArg_ParseTuple(types, "OO:find_turns", &turn_type, &region_type) || read_turn_rules(settings, &rules) < 0)
         return NULL;
-    if (!is_tuple_type(turn_type) || !is_tuple_type(region_type) || read_text(end_token, &rules.end_token) < 0 ||
-        read_text(opening, &rules.opening) < 0 || read_text(closing, &rules.closing) < 0 ||
-        (rules.opening == NULL) != (rules.closing == NULL)) {
-        PyErr_SetString(PyExc_TypeError, "find_turns takes texts or None, and classes of tuples");
+    if (!is_tuple_type(turn_type) || !is_tuple_type(region_type)) {
+        PyErr_SetString(PyExc_TypeError, "find_turns takes classes of tuples");
         return NULL;
     }
     rules.length = PyUnicode_GetLength(rules.text);
-    rules.turn_type = (PyTypeObject *)turn_type;
-    rules.region_type = (PyTypeObject *)region_type;
+    Types made = {(PyTypeObject *)turn_type, (PyTypeObject *)region_type};
     PyObject *own_places = copy_of_list(places), *own_headers = copy_of_list(headers), *result = NULL;
     rules.marks = copy_of_list(marks);
-    if (own_places != NULL && own_headers != NULL && rules.marks != NULL)
-        result = find_all(&rules, own_places, own_headers);
+    if (own_places != NULL && own_headers != NULL && rules.marks != NULL && read_spans(spans, &rules.spans) == 0)
+        result = find_all(&rules, &made, own_places, own_headers);
+    PyMem_Free(rules.spans.items);
     Py_XDECREF(own_places);
     Py_XDECREF(own_headers);
     Py_XDECREF(rules.marks);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
+import json
 import pickle
 from collections import OrderedDict, UserDict
 from types import MappingProxyType
@@ -18,17 +19,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.core.messages import (
+    _KEYS,
     ImagePart,
     Message,
     ToolCall,
     ToolSpec,
     VideoPart,
+    finish_usual_in_python,
     normalise_data,
     normalise_messages,
     normalise_tools,
     readable_tools,
 )
+from renderers.core.native import COMPILED, native
 from renderers.errors import MessageError
+
+needs_c = pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
 
 
 class Role(str, enum.Enum):  # noqa: UP042
@@ -358,3 +364,47 @@ def test_the_typed_dicts_declare_the_required_keys() -> None:
         "VideoPart": frozenset(),
     }
     assert {"reasoning", "reasoning_content", "tool_calls"} <= Message.__optional_keys__
+
+
+SOME = st.sampled_from(["text", "", None, 1, True, [], [1], {}, {"a": 1}])
+CALLS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "id": SOME,
+            "function": SOME | st.fixed_dictionaries({}, optional={"name": SOME, "arguments": SOME}),
+        },
+    )
+    | SOME,
+    max_size=2,
+)
+DRAFTS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "other": SOME,
+            **dict.fromkeys(("role", "content"), st.just("text") | SOME),
+            **dict.fromkeys(("reasoning", "thinking", "reasoning_content", "name", "tool_call_id"), SOME),
+            "tool_calls": CALLS | SOME,
+        },
+    ).flatmap(lambda message: st.permutations(list(message.items())).map(dict))
+    | SOME,
+    max_size=3,
+)
+
+
+@needs_c
+@given(DRAFTS)
+def test_usual_messages_are_finished_alike_in_c_and_in_python(drafts: list[Any]) -> None:
+    finished = []
+    for finish in (native.finish_messages, finish_usual_in_python):
+        messages = copy.deepcopy(drafts)
+        finished.append((finish(messages, _KEYS), json.dumps(messages)))
+    assert finished[0] == finished[1]
+
+
+@needs_c
+@pytest.mark.parametrize("arguments", [((), _KEYS), ([], ()), ([], [*_KEYS]), ([], (*_KEYS[:-1], 1)), ([],)])
+def test_arguments_that_do_not_fit_are_refused(arguments: Any) -> None:
+    with pytest.raises(TypeError):
+        native.finish_messages(*arguments)

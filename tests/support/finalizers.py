@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from renderers.core.messages import _KEYS
 from renderers.core.native import native
 from renderers.core.spans import Span
 from renderers.rendering import loss_check
@@ -113,22 +114,34 @@ def _locate() -> Call:
 
 
 class _Channel:
-    """A channel, which runs Python code when it is compared."""
-
-    changes: Callable[[], None] = staticmethod(lambda: None)
-
-    def __eq__(self, other: object) -> bool:
-        self.changes()
-        return False
-
-    __hash__ = None  # type: ignore[assignment]
+    """A channel that nothing but its list refers to."""
 
 
 def _attribute() -> Call:
     encoded = _encoded()
     labels = tuple((at, at + 1, 0, (), _Channel(), False, True) for at in range(6))
-    labels[1][4].changes = Finalizer([encoded[-1]]).__del__
-    return native.attribute, [*encoded, labels, tuple], []
+    return native.attribute, [*encoded, labels, tuple], [encoded[-1]]
+
+
+def _attribute_spans() -> Call:
+    encoded, spans = _encoded(), tuple(Span(at, at + 1, 0, ("content", f"{at}")) for at in range(4))
+    results: list[Any] = [False]
+    headers: list[Any] = [(("".join(["a", "b"]), "", True), ("", "", True))]
+    marks = [(at, at + 1, "".join(["<", str(at)])) for at in range(4)]
+    rules = frozenset({"<4", "<9"}), frozenset({"<9"}), None, (None, None)
+
+    def channel_of(_path: Any, _flag: object) -> _Channel:
+        _drop_channels()
+        return _Channel()
+
+    given = [spans, results, channel_of, ("scaffold", "content", "reasoning"), "role", headers, marks, rules, tuple]
+    return native.attribute_spans, [*encoded, *given], [results, headers, marks, encoded[-1]]
+
+
+def _drop_channels() -> None:
+    for each in gc.get_objects():
+        if type(each) is list and each and type(each[-1]) is _Channel:
+            each.clear()
 
 
 def _spans() -> tuple[Any, ...]:
@@ -151,9 +164,7 @@ def _index_spans_of_arguments() -> Call:
 
     def channel_of(_path: Any, flag: object) -> _Channel:
         if flag is not None:
-            for each in gc.get_objects():
-                if type(each) is list and each and type(each[-1]) is _Channel:
-                    each.clear()
+            _drop_channels()
         return _Channel()
 
     spans = tuple(Span(at, at + 1, at % 2 - 1, ("tools",)) for at in range(200))
@@ -190,14 +201,11 @@ def _output() -> tuple[list[Any], Any]:
     return pieces, root
 
 
-def _output_parts() -> Call:
+def _settle() -> Call:
     pieces, root = _output()
-    return native.output_parts, [pieces, root, scopes._TYPES], [pieces]
-
-
-def _merge_parts() -> Call:
-    ends, owners = _numbers(20), [(int(f"1{at:05}"), (f"path{at}",)) for at in range(20)]
-    return native.merge_parts, [ends, owners, 0, Span], [ends, owners]
+    roles = ["user"] * 3
+    arguments = ["".join(pieces), pieces, root, roles, frozenset({"system"}), scopes._TYPES]
+    return native.settle, arguments, [pieces, roles]
 
 
 def _written_fields() -> Call:
@@ -216,6 +224,11 @@ def _may_lose() -> Call:
     ]
     changed = [messages, *messages, calls, *calls, *(call["function"] for call in calls), pieces]
     return native.may_lose, [pieces, messages, (), frozenset(), scopes.TEXT_TYPES, loss_check._WORDS], changed
+
+
+def _finish_messages() -> Call:
+    messages: list[Any] = [{"role": "assistant", "reasoning": f"text {number}"} for number in range(9)]
+    return native.finish_messages, [messages, _KEYS], [messages, *messages]
 
 
 def _data() -> dict[str, Any]:
@@ -280,17 +293,27 @@ def _find_invalid_id() -> Call:
 CALLS: dict[str, Callable[[], Call]] = {
     make.__name__.removeprefix("_"): make
     for make in (
-        *(_join, _encode_bpe, _encode_parts, _split_text, _split_text_wrongly, _join_pieces, _locate, _attribute),
+        *(
+            _join,
+            _encode_bpe,
+            _encode_parts,
+            _split_text,
+            _split_text_wrongly,
+            _join_pieces,
+            _locate,
+            _attribute,
+            _attribute_spans,
+        ),
         *(
             _index_spans,
             _index_spans_of_arguments,
             _touching_fields,
             _label_spans,
             _find_turns,
-            _output_parts,
-            _merge_parts,
+            _settle,
             _written_fields,
             _may_lose,
+            _finish_messages,
             _wrap_contents,
             _wrap_list,
         ),

@@ -46,6 +46,41 @@ def test_a_loop_that_emits_nothing_opens_no_scope() -> None:
     assert "enter" in code("{% set ns = namespace(last='') %}" + quiet.replace("loop.index0", "'a' ~ m.role"))
 
 
+@pytest.mark.parametrize(
+    ("loop", "ends"),
+    [
+        ("{% for m in messages %}{% if not n.x %}{{ m }}{% endif %}{% endfor %}", True),
+        ("{% for m in messages %}{% if n.x or n.y %}{% elif m.z %}{{ m }}{% else %}b{% endif %}{% endfor %}", True),
+        ("{% for m in messages %}{% if not n.x %}{{ m }}{% else %}{% endif %}{% endfor %}", True),
+        ("{% for m in messages %}{% if not n.x %}{{ m }}{% else %}a{% endif %}{% endfor %}", False),
+        ("{% for m in messages %}{% if not n.x %}{{ m }}{% endif %} {% endfor %}", False),
+        ("{% for m in messages %}{% if not n.x and m.y %}{{ m }}{% endif %}{% endfor %}", False),
+        ("{% for m in messages %}{% if not y %}{{ m }}{% endif %}{% endfor %}", False),
+        ("{% for m in messages %}{% if m.y %}{% elif n.x %}{% endif %}{% endfor %}", False),
+        ("{% for n in messages %}{% if not n.x %}{{ n }}{% endif %}{% endfor %}", False),
+        ("{% for m in messages %}{% if not n.x %}{% set n = m %}{% endif %}{% endfor %}", False),
+        ("{% for m, o in messages %}{% if not n.x %}{{ m }}{% endif %}{% endfor %}", False),
+        ("{% for m in messages %}{% if not n.x %}{{ m }}{% endif %}{% else %}e{% endfor %}", False),
+        ("{% for m in messages if m.y %}{% if not n.x %}{{ m }}{% endif %}{% endfor %}", False),
+    ],
+)
+def test_a_loop_ends_when_the_rest_of_its_iterations_does_nothing(loop: str, ends: bool) -> None:
+    assert ("break" in code("{% set n = namespace(x=false, y=true) %}" + loop)) is ends
+
+
+def test_a_macro_in_a_sum_of_texts_writes_to_the_output_itself() -> None:
+    macro = "{% macro f(m) %}<{{ m.content }}>{% endmacro %}"
+    loop = "{% for m in messages %}{{ SUM }}{% endfor %}"
+    added = macro + loop.replace("SUM", "'a' + f(m) + m.role + f(m)")
+    assert "text_of" not in code(added)
+    assert "text_of" in code(macro + "{% set x = 'a' + f(messages[0]) %}{{ x }}")
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ""}]
+    apart = macro + loop.replace("SUM", "'a' }}{{ f(m) }}{{ m.role }}{{ f(m)")
+    assert ChatTemplate(added).run(messages).spans == ChatTemplate(apart).run(messages).spans
+    with pytest.raises(TemplateRunError, match="TypeError"):
+        ChatTemplate(macro + loop.replace("SUM", "'a' + f(m) + 1")).run(messages)
+
+
 def test_a_loop_that_assigns_numbers_from_variables_opens_no_scope() -> None:
     quiet = "{% for m in messages[::-1] %}{% set i = messages | length - loop.index %}{% set ns.last = i %}{% endfor %}"
     assert "enter" not in code("{% set ns = namespace(last=0) %}" + quiet)

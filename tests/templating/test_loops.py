@@ -109,6 +109,24 @@ SOURCES = {
         "{% set x = 0 %}{% for m in messages %}{{ x }}{% set x = x + 1 %}{{ x }}{% endfor %}{{ x }}{{ m }}"
     ),
     "a variable of the last iteration": "{% for m in messages %}{{ y }}{% set y = m.content %}{% endfor %}{{ y }}",
+    "a search that ends": (
+        "{% set n = namespace(found=false, at=-1) %}{% for m in messages %}{% if not n.found %}"
+        "{% if m.role == 'user' %}{% set n.found = true %}{% set n.at = loop.index0 %}{% endif %}{{ m.content }}"
+        "{% endif %}{% endfor %}{{ n.at }}"
+    ),
+    "a search that ends in its first branch": (
+        "{% set n = namespace(stopped=false, other=true) %}{% for i in range(messages | length) %}"
+        "{% if n.stopped and n.other %}{% elif messages[i].role == 'assistant' %}{% set n.stopped = true %}"
+        "{% else %}{{ messages[i].content }}{% endif %}{% endfor %}"
+    ),
+    "searches that do not end": (
+        "{% set n = namespace(found=false) %}{% for m in messages %}{% if not n.found %}{% set n.found = true %}"
+        "{% else %}{{ m.content }}{% endif %}{% endfor %}"
+        "{% for m in messages %}{% if n.found and m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
+        "{% for m in messages %}{% set n = namespace(found=loop.index0 > 1) %}{% if n.found %}{{ m.content }}"
+        "{% endif %}{% endfor %}{% for m in messages %}{% if m.nothing %}{% elif n.found %}{{ m.content }}{% endif %}"
+        "{% endfor %}{% for m in [] %}{% if n.found %}{{ m }}{% endif %}{% else %}none{% endfor %}"
+    ),
     "cycle and changed": "{% for m in messages %}{{ loop.cycle('a', 'b', 'c') }}{{ loop.changed(m.role) }}{% endfor %}",
     "recursion": "{% for n in tree recursive %}{{ n.v }}@{{ loop.depth }}{{ loop(n.c) if n.c }}{% endfor %}",
     "the variable loop as a value": (

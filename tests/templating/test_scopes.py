@@ -339,30 +339,16 @@ def output_of(steps: list[Any]) -> tuple[list[str], list[scopes.Scope]]:
     return pieces, opened
 
 
-def described(parts: tuple[list[int], list[Any], list[int], int], opened: list[scopes.Scope]) -> Any:
-    ends, owners, pending, opening = parts
-    numbers = {id(scope): number for number, scope in enumerate(opened)}
-    noted = [getattr(scope, "body_messages", None) for scope in opened]
-    return ends, [numbers.get(id(owner), owner) for owner in owners], pending, opening, noted
-
-
 @needs_c
-@given(STEPS)
-def test_the_parts_of_an_output_are_found_alike_in_c_and_in_python(steps: list[Any]) -> None:
+@given(STEPS, st.lists(st.sampled_from(["system", "user", 5]), min_size=3, max_size=3))
+def test_an_output_is_settled_alike_in_c_and_in_python(steps: list[Any], roles: list[Any]) -> None:
     found = []
-    for find in (native.output_parts, scopes._output_parts):
+    for settle in (native.settle, scopes.settle_in_python):
         pieces, opened = output_of(steps)
-        found.append(described(find(pieces, opened[0], scopes._TYPES), opened))
+        spans = settle("".join(pieces), pieces, opened[0], roles, scopes._LEADING_ROLES, scopes._TYPES)
+        assert {type(span) for span in spans} <= {Span}
+        found.append((spans, [getattr(scope, "body_messages", None) for scope in opened]))
     assert found[0] == found[1]
-
-
-@needs_c
-@given(st.lists(st.tuples(st.integers(0, 9), st.none() | OWNERS), max_size=9), st.integers(-1, 2))
-def test_parts_are_merged_alike_in_c_and_in_python(parts: list[Any], message: int) -> None:
-    ends, owners = [end for end, _ in parts], [own for _, own in parts]
-    spans = native.merge_parts(ends, owners, message, Span)
-    assert spans == scopes._merge_parts(ends, owners, message, Span)
-    assert {type(span) for span in spans} <= {Span}
 
 
 @needs_c
@@ -387,30 +373,27 @@ def test_runs_of_other_shapes_are_refused_in_c(runs: Any) -> None:
 @needs_c
 def test_outputs_of_other_shapes_are_refused_in_c() -> None:
     root, types = scopes.root_scope(), scopes._TYPES
+
+    def settle(pieces: Any, *, text: Any = "a", outer: Any = root, roles: Any = (), kinds: Any = types) -> None:
+        settle_in_c: Any = native.settle
+        with pytest.raises((TypeError, AttributeError, OverflowError, IndexError)):
+            settle_in_c(text, pieces, outer, [*roles], scopes._LEADING_ROLES, kinds)
+
     broken = field_text("a", (0, ()))
-    find: Any = native.output_parts
     for owner in (None, (0,), ("0", ()), (2**70, ()), 5):
         broken._owner = owner  # type: ignore[assignment]
-        with pytest.raises((TypeError, OverflowError)):
-            find([scopes.enter_branch(root, [], False), broken], root, types)
+        settle([scopes.enter_branch(root, [], False), broken])
     for runs in (None, (1,), ((1,),), (("1", None),), ((1, 5),)):
         text = str.__new__(MixedText, "a")
         text._runs = runs  # type: ignore[assignment]
-        with pytest.raises((TypeError, AttributeError)):
-            find([text], root, types)
-    for arguments in [((), root, types), ([1], root, types), ([b"a"], root, types), ([], None, types), ([], root, ())]:
-        with pytest.raises((TypeError, AttributeError)):
-            find(*arguments)
-    merge: Any = native.merge_parts
-    for ends, owners, message, kind in [
-        ([1], [5], 0, Span),
-        ([1], [(0, ())], (0, ()), Span),
-        ([1], [(0, ())], 0, str),
-        ([1], [(0, ())], 0, "Span"),
-        ((1,), [(0, ())], 0, Span),
-    ]:
-        with pytest.raises(TypeError):
-            merge(ends, owners, message, kind)
+        settle([text])
+    for pieces in ((), [1], [b"a"]):
+        settle(pieces)
+    settle([field_text("a", (0, ()))])
+    settle([], text=b"a")
+    settle([], outer=None)
+    for kinds in ((), (*types[:3], str), (*types[:3], "Span"), list(types)):
+        settle([], kinds=kinds)
 
 
 @needs_c

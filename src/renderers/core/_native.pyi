@@ -22,9 +22,27 @@ def attribute(
     run: type[_Run],
     /,
 ) -> tuple[tuple[_Run, ...], tuple[int, ...]] | list[int] | int: ...
+def attribute_spans(
+    text: str,
+    ids: array[int],
+    sizes: array[int],
+    borders: array[int],
+    ends: array[int],
+    spans: tuple[Any, ...],
+    results: list[bool],
+    channel_of: Callable[..., Any],
+    channels: tuple[Any, ...],
+    role: str,
+    headers: list[Any],
+    marks: list[Any],
+    rules: tuple[frozenset[str], frozenset[str], str | None, tuple[str | None, str | None]],
+    run: type[_Run],
+    /,
+) -> tuple[tuple[_Run, ...], tuple[int, ...]] | list[int] | int | None: ...
 def size_entries(ends: memoryview[int] | array[int], /) -> bytes: ...
 def expand(runs: tuple[tuple[Any, ...], ...], column: int, /) -> list[Any]: ...
 def find(text: str, trie: array[int], tokens: tuple[str, ...], match: type[_Match], /) -> list[_Match]: ...
+def finish_messages(messages: list[Any], words: tuple[str, ...], /) -> list[int]: ...
 def find_invalid_id(ids: list[Any], /) -> int: ...
 def find_ids(ids: array[int] | bytes, sequence: array[int] | bytes, start: int, /) -> int: ...
 def find_turns(
@@ -118,9 +136,15 @@ def field_text(kind: type[_Text], attribute: str, text: str, owner: _Owner, /) -
 def enter_message(
     kinds: tuple[type[_Text], str, str, str, str, str], outer: object, message: object, output: list[str], /
 ) -> _Text: ...
-def output_parts(
-    pieces: list[str], root: object, types: tuple[type, type, type], /
-) -> tuple[list[int], list[Any], list[int], int]: ...
+def settle(
+    text: str,
+    pieces: list[str],
+    root: object,
+    roles: list[Any],
+    leading: frozenset[str],
+    types: tuple[type, type, type, type[_Run]],
+    /,
+) -> list[_Run]: ...
 def written_fields(pieces: list[str], types: tuple[type, type, type], /) -> set[_Owner]: ...
 def may_lose(
     pieces: list[str],
@@ -131,6 +155,3 @@ def may_lose(
     words: tuple[str, ...],
     /,
 ) -> bool: ...
-def merge_parts(
-    ends: list[int], owners: list[_Owner | None], message: int, span_type: type[_Span], /
-) -> list[_Span]: ...

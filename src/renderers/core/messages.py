@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict
 from renderers.core.completions import ParsedResponse
 from renderers.core.function_tools import describe_function, is_function_tool
 from renderers.core.message_checks import check_arguments, check_content, check_reasoning, has_usual_arguments
+from renderers.core.native import native
 from renderers.core.plain_json import copy_json, is_plain, untrack
 from renderers.core.spans import Path
 from renderers.core.text import describe_type
@@ -137,7 +138,12 @@ _CONVERT: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__
 _EXACT = frozenset({str, int, float, bool, type(None)})
 # A tuple is checked faster than a union, which is built on every call.
 _SCALARS, _LISTS, _CONTAINERS = tuple(_CONVERT), (list, tuple), (list, dict)
-_ASSISTANT_KEYS = frozenset({"tool_calls", *REASONING_NAMES})
+_TEXT_OR_NONE = (str, type(None))
+_KEYS = (
+    *("role", "content", "name", "tool_call_id", "tool_calls", "function", "arguments", "id"),
+    *REASONING_NAMES,
+)
+"""The keys of messages and calls that the C extension reads, in its order."""
 _MESSAGE = "a dict with a role and a content"
 
 
@@ -165,10 +171,9 @@ def normalise_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     if plain is NotImplemented:
         normalised = [_finish_message(_normalise(value, n, (), ()), value, n) for n, value in enumerate(values)]
     else:
-        normalised = [
-            message if _is_finished(message) else _finish_message(message, values[index], index)
-            for index, message in enumerate(plain)
-        ]
+        normalised = plain
+        for index in finish_usual(plain, _KEYS):
+            normalised[index] = _finish_message(plain[index], values[index], index)
     if not normalised:
         raise MessageError(
             "there are no messages: a conversation needs at least one, such as {'role': 'user', 'content': 'Hello!'}"
@@ -322,16 +327,44 @@ def normalise_data(value: Any, *, message: int | None = None, path: Path = ()) -
     return _normalise(value, message, path, ()) if plain is NotImplemented else plain
 
 
-def _is_finished(plain: Any) -> bool:
-    """Return True for a message with text and without reasoning and calls, which needs no check of its other keys."""
-    return (
-        type(plain) is dict
-        and type(plain.get("content")) is str
-        and type(plain.get("role")) is str
-        and _ASSISTANT_KEYS.isdisjoint(plain)
-        and type(plain.get("name", "")) is str
-        and type(plain.get("tool_call_id", "")) is str
-    )
+def finish_usual_in_python(messages: list[Any], _keys: tuple[str, ...], /) -> list[int]:
+    """Finish the messages of usual forms in a list of plain data. Return the indices of the others.
+
+    A usual form has text or None in all fields that are checked, and calls of exact types.
+    """
+    others = []
+    for index, message in enumerate(messages):
+        if _is_usual(message):
+            messages[index] = _with_reasoning(message)
+        else:
+            others.append(index)
+    return others
+
+
+def _is_usual(message: Any) -> bool:
+    if type(message) is not dict or type(message.get("role")) is not str:
+        return False
+    if any(type(message.get(key)) not in _TEXT_OR_NONE for key in ("content", "name", "tool_call_id")):
+        return False
+    calls = message.get("tool_calls")
+    if calls is not None and not (type(calls) is list and all(map(_is_usual_call, calls))):
+        return False
+    return type(_reasoning_of(message)) in _TEXT_OR_NONE
+
+
+def _reasoning_of(message: dict[str, Any]) -> Any:
+    return next((message[key] for key in REASONING_NAMES if message.get(key) is not None), None)
+
+
+def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message with its reasoning under the keys that templates read."""
+    reasoning = _reasoning_of(message)
+    if reasoning is None:
+        return message
+    return untrack({"thinking": reasoning, **message, "reasoning_content": reasoning})
+
+
+finish_usual = finish_usual_in_python if native is None else native.finish_messages
 
 
 def _finish_message(plain: Any, message: Any, index: int) -> dict[str, Any]:
@@ -346,8 +379,8 @@ def _finish_message(plain: Any, message: Any, index: int) -> dict[str, Any]:
         reasoning = plain.get(key)
         if reasoning is not None:
             check_reasoning(reasoning, index, key)
-            return untrack({"thinking": reasoning, **plain, "reasoning_content": reasoning})
-    return plain
+            break
+    return _with_reasoning(plain)
 
 
 def _check_message(message: Mapping[str, Any], index: int) -> None:

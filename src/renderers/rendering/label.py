@@ -5,18 +5,32 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from typing import TypedDict
 
-from renderers.core.channels import RESULT_ROLES
+from renderers.core.channels import RESULT_ROLES, field_channel
 from renderers.core.jsontypes import JsonObject
 from renderers.core.messages import media_parts
 from renderers.core.options import SamplingConventions
 from renderers.core.spans import LabelledSpan, TokenMatch, Trace
 from renderers.core.text import compile_alternation
+from renderers.core.tokens import TokenRun
 from renderers.probing.turn_format import TurnFormat
-from renderers.rendering.span_labels import Media, MessageSpans, Turn, index_spans, label_spans
+from renderers.rendering.span_labels import CHANNELS, ROLE, Media, Turn, index_spans, label_spans
 from renderers.rendering.turns import Headers, TurnRules, find_turns
+from renderers.tokenizer.encoding.encode import Runs
+from renderers.tokenizer.encoding.locate import AnyVocab, EncodedText, call_native
 
 _DEFAULT_CONVENTIONS = SamplingConventions()
+
+
+class LabelOptions(TypedDict):
+    """The arguments of `label` and of `attribute_spans` by keyword."""
+
+    turn_format: TurnFormat
+    stop_tokens: frozenset[str]
+    conventions: SamplingConventions
+    inline_reasoning: bool
+    tokens: list[TokenMatch] | None
 
 
 def label(
@@ -41,23 +55,57 @@ def label(
     `tokens` are all special tokens in the text. None if these are not known, or if one can overlap another one.
     """
     roles = [message["role"] for message in messages]
-    channels, places = index_spans(trace.spans, [role in RESULT_ROLES for role in roles])
-    headers = _headers_of(roles, places, turn_format)
+    channels, places = index_spans(trace.spans, _are_results(roles))
+    found = _headers_of(roles, turn_format)
+    headers = [None if own is None else own_headers for own, own_headers in zip(places, found, strict=True)]
     rules = TurnRules.of_format(turn_format, stop_tokens=stop_tokens, inline_reasoning=inline_reasoning)
     adjust = None
-    if conventions.sampled_from is not None or conventions.prompted is not None:
+    if _adjusts_turns(conventions):
         adjust = functools.partial(_apply_conventions, conventions=conventions, text=trace.text)
     turns = find_turns(trace, places, headers, rules=rules, tokens=tokens, adjust=adjust)
     return label_spans(trace, channels, turns, _find_media(messages, turn_format))
 
 
-def _headers_of(roles: list[str], places: list[MessageSpans | None], turn_format: TurnFormat) -> list[Headers | None]:
-    """Return the headers of each turn that was written; None for other messages."""
+def attribute_spans(
+    vocab: AnyVocab,
+    encoded: EncodedText,
+    trace: Trace,
+    messages: Sequence[JsonObject],
+    *,
+    turn_format: TurnFormat,
+    stop_tokens: frozenset[str],
+    conventions: SamplingConventions,
+    inline_reasoning: bool,
+    tokens: list[TokenMatch] | None,
+) -> Runs | None:
+    """Return what `attribute` returns for the labels of a trace. No labels are made for it.
+
+    None if the C extension is not used, or if it cannot label all of the text.
+    """
+    is_usual = inline_reasoning and tokens is not None and not _adjusts_turns(conventions)
+    if not is_usual or _find_media(messages, turn_format):
+        return None
+    roles = [message["role"] for message in messages]
+    rules = TurnRules.of_format(turn_format, stop_tokens=stop_tokens, inline_reasoning=True)
+    channel_rules = _are_results(roles), field_channel, CHANNELS, ROLE
+    turn_rules = _headers_of(roles, turn_format), tokens, rules.in_c
+    runs: Runs | None = call_native(
+        "attribute_spans", vocab, encoded, trace.spans, *channel_rules, *turn_rules, TokenRun
+    )
+    return runs
+
+
+def _are_results(roles: list[str]) -> list[bool]:
+    return [role in RESULT_ROLES for role in roles]
+
+
+def _headers_of(roles: list[str], turn_format: TurnFormat) -> list[Headers | None]:
+    """Return the headers of each turn; None for messages of other roles."""
     headers: list[Headers | None] = []
     known: dict[str, Headers] = {}
     previous = ""
-    for role, own in zip(roles, places, strict=True):
-        if role == "assistant" and own is not None:
+    for role in roles:
+        if role == "assistant":
             if previous not in known:
                 known[previous] = turn_format.headers(previous)
             headers.append(known[previous])
@@ -75,6 +123,10 @@ def _find_media(messages: Sequence[JsonObject], turn_format: TurnFormat) -> Medi
             texts = (turn_format.placeholder(message["role"], kind) for kind in set(parts.values()))
             media[index] = compile_alternation(frozenset(filter(None, texts)))
     return media
+
+
+def _adjusts_turns(conventions: SamplingConventions) -> bool:
+    return conventions.sampled_from is not None or conventions.prompted is not None
 
 
 def _apply_conventions(turn: Turn, *, conventions: SamplingConventions, text: str) -> Turn:

@@ -17,6 +17,7 @@ from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.alignment import UnalignedError
 from renderers.tokenizer.encoding.encode import (
     Cuts,
+    Runs,
     attribute,
     cut_at_isolating_tokens,
     cut_at_own,
@@ -94,7 +95,7 @@ class LabelledText:
         """Return the attribution of the tokens. It is empty if a custom tokenizer provides no offsets."""
         tokenizer, injected = self.settings.tokenizer, self.injected
         try:
-            runs, straddling = attribute(tokenizer, self.encoded, self.labels)
+            runs, straddling = self._attribute_tokens()
             places = locate_marks(tokenizer, self.encoded, [token for token, _ in injected]) if injected else []
         except UnalignedError as error:
             _LOG.warning("%s: tokens do not decode to their text, so they have no attribution", tokenizer.name_or_path)
@@ -103,6 +104,10 @@ class LabelledText:
         pairs = zip(injected, places, strict=True)
         injections = [InjectedText(span.message, span.path, token.text, *place) for (token, span), place in pairs]
         return Attribution(runs, straddling, injections, self.tool_names, tokenizer.vocab.gives_offsets)
+
+    def _attribute_tokens(self) -> Runs:
+        """Return the labels of the tokens as runs, and the indices of tokens across a border of sampled text."""
+        return attribute(self.settings.tokenizer, self.encoded, self.labels)
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:

@@ -21,7 +21,7 @@ from renderers.errors import TemplateLimitError
 from renderers.probing.turn_format import TurnFormat, turn_format
 from renderers.programs.base import Program, ProgramRun
 from renderers.programs.registry import PROGRAMS, ProgramRequest
-from renderers.rendering.label import label
+from renderers.rendering.label import LabelOptions, attribute_spans, label
 from renderers.rendering.labelled_text import LabelledText
 from renderers.rendering.losses import LossFinder
 from renderers.rendering.prefill import keep_prefill
@@ -30,6 +30,7 @@ from renderers.templating import LIMITS, TemplateLimits
 from renderers.templating.chat import normalise_template_kwargs
 from renderers.templating.template import resolve_verify
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
+from renderers.tokenizer.encoding.encode import Runs
 
 _LOG = logging.getLogger("renderers")
 
@@ -162,17 +163,25 @@ class RenderedText(LabelledText):
     @lazy
     def labels(self) -> tuple[LabelledSpan, ...]:
         """The spans of the text with their channels and sampled flags."""
+        return label(self.trace, self.run.messages, **self._label_options())
+
+    def _attribute_tokens(self) -> Runs:
+        runs = None
+        if "labels" not in self.__dict__:
+            vocab, messages = self.settings.tokenizer.vocab, self.run.messages
+            runs = attribute_spans(vocab, self.encoded, self.trace, messages, **self._label_options())
+        return super()._attribute_tokens() if runs is None else runs
+
+    def _label_options(self) -> LabelOptions:
         settings = self.pipeline.settings
         vocab = settings.tokenizer.vocab
-        return label(
-            self.trace,
-            self.run.messages,
-            turn_format=self.turn_format,
-            stop_tokens=settings.stop_texts,
-            conventions=settings.conventions,
-            inline_reasoning=settings.content_tokens != "text",
-            tokens=self.special_tokens if are_disjoint(vocab.control_texts, vocab.reserved_texts) else None,
-        )
+        return {
+            "turn_format": self.turn_format,
+            "stop_tokens": settings.stop_texts,
+            "conventions": settings.conventions,
+            "inline_reasoning": settings.content_tokens != "text",
+            "tokens": self.special_tokens if are_disjoint(vocab.control_texts, vocab.reserved_texts) else None,
+        }
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from renderers.core.lazy import lazy
 from renderers.core.native import native
 from renderers.core.spans import Channel, LabelledSpan, Path, Span, Trace
 
-_ROLE = "role"
+ROLE = "role"
 # A tuple: the hash of an enum member is computed by Python code.
 _CONTENT = (Channel.CONTENT, Channel.REASONING, Channel.TOOL_RESULT, Channel.MEDIA)
 """The channels that count as content in messages of other roles, and after a turn. Names and ids do not."""
-_CHANNELS = (Channel.SCAFFOLD, *_CONTENT)
+CHANNELS = (Channel.SCAFFOLD, *_CONTENT)
+"""The channels that the C extension distinguishes, in its order."""
 
 ChannelOf = Callable[[Path, bool | None], Channel]
 
@@ -90,7 +91,7 @@ IndexedSpans = tuple[list[Channel], list[MessageSpans | None]]
 
 def index_spans(spans: tuple[Span, ...], are_results: list[bool]) -> IndexedSpans:
     """Return the channels of spans and the spans of messages, which may be results of tools."""
-    return index_native(spans, are_results, field_channel, _CHANNELS, _ROLE, MessageSpans)
+    return index_native(spans, are_results, field_channel, CHANNELS, ROLE, MessageSpans)
 
 
 def index_in_python(
@@ -138,7 +139,7 @@ def _spans_of(
                 # An empty body may be inside the header: reasoning that is switched off.
                 if first_body < 0 and start < end:
                     first_body = start
-            elif first_body < 0 and path == (_ROLE,):
+            elif first_body < 0 and path == (ROLE,):
                 role = end
     bodies = (spans[number].end for number in range(first - 1, -1, -1) if channels[number] is not Channel.SCAFFOLD)
     places = spans[first].start, spans[last_own].end, last_own + 1
@@ -162,7 +163,7 @@ def label_spans(
     """
     labeller = SpanLabeller(trace.text, turns, media)
     # Turns with prompted text and messages with media are rare.
-    return label_native(trace.spans, channels, turns, media, _CHANNELS, LabelledSpan, labeller.label)
+    return label_native(trace.spans, channels, turns, media, CHANNELS, LabelledSpan, labeller.label)
 
 
 def label_in_python(

@@ -20,6 +20,7 @@ from renderers.rendering.header import TurnPlace, header_end
 from renderers.rendering.span_labels import MessageSpans, Region, Turn
 
 Headers = tuple[TurnHeader, ...]
+_NO_MARKERS = (None, None)
 
 
 class TurnRules(NamedTuple):
@@ -39,6 +40,11 @@ class TurnRules(NamedTuple):
         special_tokens, end_token = turn_format.key.special_tokens, turn_format.end_token
         return cls(special_tokens, end_token, stop_tokens, turn_format.think_markers, inline_reasoning)
 
+    @property
+    def in_c(self) -> tuple[frozenset[str], frozenset[str], str | None, tuple[str | None, str | None]]:
+        """The rules as the C extension takes them."""
+        return self.special_tokens, self.stop_tokens, self.end_token, self.think_markers or _NO_MARKERS
+
 
 def find_turns(
     trace: Trace,
@@ -57,8 +63,7 @@ def find_turns(
     if native is None or tokens is None or adjust is not None or not rules.inline_reasoning:
         turns: Sequence[Turn | bool | None] = [None if own is None else False for own in headers]
     else:
-        settings = rules.special_tokens, rules.stop_tokens, rules.end_token, rules.think_markers or _NO_MARKERS
-        turns = native.find_turns(trace.text, trace.spans, places, headers, tokens, settings, _TYPES)
+        turns = native.find_turns(trace.text, trace.spans, places, headers, tokens, rules.in_c, _TYPES)
     if False not in turns:
         return turns  # type: ignore[return-value]
     finder = TurnFinder(trace, rules)
@@ -68,7 +73,6 @@ def find_turns(
     ]
 
 
-_NO_MARKERS = (None, None)
 _TYPES = (Turn, Region)
 
 

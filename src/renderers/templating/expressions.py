@@ -129,10 +129,17 @@ class ExpressionCompiler:
             return self._kinds.of(node, self._names) is Kind.TEXT
         return self._is_sum_of_texts(node.left) or self._is_sum_of_texts(node.right)
 
+    def _operands(self, node: nodes.Node) -> list[nodes.Node]:
+        """Return the operands of a chain of `+` on texts."""
+        if isinstance(node, nodes.Add) and self._is_sum_of_texts(node):
+            return self._operands(node.left) + self._operands(node.right)
+        return [node]
+
     def _summands(self, node: nodes.Node) -> list[str]:
         """Return the code of the operands of a chain of `+` on texts."""
-        if isinstance(node, nodes.Add) and self._is_sum_of_texts(node):
-            return self._summands(node.left) + self._summands(node.right)
+        return [code for operand in self._operands(node) for code in self._summand(operand)]
+
+    def _summand(self, node: nodes.Node) -> list[str]:
         if isinstance(node, nodes.Concat):
             return self._pieces(node)
         code = self._code(node)
@@ -308,6 +315,10 @@ class ExpressionCompiler:
             index = node.arg.value if isinstance(node.arg, nodes.Const) else None
             if index.__class__ is int and index >= 0:
                 return f"({value}[{index}] if len({value}) > {index} else {missing})"
+            position = self._code(node.arg)
+            if position.isidentifier():
+                is_position = f"{position}.__class__ is int and 0 <= {position} < len({value})"
+                return f"({value}[{position}] if {is_position} else item({value}, {position}, {missing}))"
         return f"item({value}, {self._code(node.arg)}, {missing})"
 
     def _lookup(self, node: nodes.Getattr | nodes.Getitem, name: str, function: str) -> str:

@@ -222,8 +222,13 @@ class LoopCompiler(StatementCompiler):
             if entry is not None and not _is_choice(node.body):
                 self._line(entry)
                 entry = None
+            # Unpacking can fail, and an `else` of the loop depends on the iterations.
+            searches = (
+                isinstance(node.target, nodes.Name) and node.test is None and not node.else_ and not node.recursive
+            )
             with self._state(
                 _entry=entry,
+                _searches=searches and _is_choice(node.body),
                 _frames=self._frames + 1,
                 _is_quiet=plan.is_quiet,
                 _message_loop=plan.is_message,

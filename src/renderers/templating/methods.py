@@ -87,6 +87,8 @@ def _slices(text: str, parts: Sequence[str], *, gap: int | None) -> list[str]:
     if text.__class__ is str:
         return list(parts)
     if text.__class__ is FieldText:
+        if len(parts) == 1 and len(parts[0]) == len(text):
+            return [text]
         owner = text._owner
         return [field_text(part, owner) for part in parts]
     slices, offset = [], 0

@@ -68,6 +68,8 @@ METHOD_NAMES: dict[type, frozenset[str]] = {
 DICT_METHODS = METHOD_NAMES[dict]
 _PERCENT_S = re.compile(r"%(?:%|s|\((\w+)\)s)")
 _SCALARS = frozenset({str, FieldText, int, bool, float, type(None)})
+# A tuple is checked faster than a union, which is built on every call.
+_INDEXED, _SEQUENCES = (dict, list, tuple, range), (list, tuple)
 _SHORT = 16
 """Comparisons with a list of at most this many scalars are not charged."""
 _METERED = 128
@@ -223,7 +225,7 @@ def item(value: Any, key: Any, undefined: Undefined) -> Any:
         if isinstance(key, int):
             index = key + len(value) if key < 0 else key
             return cut(value, index, index + 1) if 0 <= index < len(value) else undefined
-    elif isinstance(value, dict | list | tuple | range):
+    elif isinstance(value, _INDEXED):
         try:
             return open_data(value)[key]
         except (TypeError, LookupError):
@@ -359,7 +361,8 @@ def charge_each(budget: Budget, items: Iterable[Any], steps: int) -> Iterator[An
 def pairs_of(value: Any) -> list[tuple[Any, Any]]:
     """Return the pairs of keys and values of a dict."""
     if isinstance(value, DataDict):
-        return [(key_text(value, key), item) for key, item in open_data(value).items()]
+        message, path = value._owner
+        return [(field_text(key, (message, (*path, key))), item) for key, item in open_data(value).items()]
     return list(value.items())
 
 
@@ -405,6 +408,11 @@ def type_name(value: Any) -> str:
 def add(budget: Budget, left: Any, right: Any) -> Any:
     """Return `left + right`."""
     if isinstance(left, str) and isinstance(right, str):
+        if not left and left.__class__ is str and right.__class__ is FieldText:
+            # A loop that collects texts begins with an empty one.
+            if len(right) > LARGE:
+                budget.charge(len(right))
+            return right
         if left.__class__ is not SafeText and right.__class__ is not SafeText:
             return concatenate(budget, left, right)
         parts = escape(left), escape(right)
@@ -412,8 +420,8 @@ def add(budget: Budget, left: Any, right: Any) -> Any:
         budget.charge(len(text))
         return mixed_text(text, join_runs(parts), safe=True)
     budget.check_bits(bits_of_binary("+", left, right))
-    if isinstance(left, list | tuple):
-        budget.charge(ITEM * (len(left) + (len(right) if isinstance(right, list | tuple) else 0)))
+    if isinstance(left, _SEQUENCES):
+        budget.charge(ITEM * (len(left) + (len(right) if isinstance(right, _SEQUENCES) else 0)))
     return open_data(left) + open_data(right)
 
 

@@ -119,6 +119,13 @@ def claim(scope: Scope, value: Any) -> Any:
     """
     if scope.parent is None:
         return value
+    kind = value.__class__
+    if kind is FieldText:
+        if scope.block is not None:
+            _note_message(scope.block, value._owner[0])
+        return value
+    if kind is str:
+        return mixed_text(value, ((len(value), scope),)) if value else value
     if isinstance(value, str):
         if scope.block is not None:
             _note_messages(scope.block, runs_of(value))
@@ -156,9 +163,14 @@ def collect(pieces: Iterable[str], scope: Scope | None) -> str:
 def _note_messages(block: Branch, runs: Iterable[Run]) -> None:
     """Note the messages with field text in a branch, and in all branches around it."""
     for _, owner in runs:
-        if owner.__class__ is tuple and owner[0] >= 0 and owner[0] not in block.body_messages:
-            for branch in _branches(block):
-                branch.body_messages.add(owner[0])
+        if owner.__class__ is tuple:
+            _note_message(block, owner[0])
+
+
+def _note_message(block: Branch, message: int) -> None:
+    if message >= 0 and message not in block.body_messages:
+        for branch in _branches(block):
+            branch.body_messages.add(message)
 
 
 def _branches(block: Branch | None) -> Iterator[Branch]:
@@ -222,7 +234,7 @@ def pieces_before(pieces: Iterable[str], end: int) -> list[str]:
     return before
 
 
-def settle_spans(text: str, pieces: list[str], root: Scope, *, roles: Sequence[Any], bos: str) -> tuple[Span, ...]:
+def settle_spans(text: str, pieces: list[str], root: Scope, *, roles: list[Any], bos: str) -> tuple[Span, ...]:
     """Return the spans of the output, a text and its pieces. `roles` are those of the messages.
 
     Template text belongs to the first of these that exists: the message of its iteration, the only message with field
@@ -230,7 +242,20 @@ def settle_spans(text: str, pieces: list[str], root: Scope, *, roles: Sequence[A
     is a system message and its iteration does not open the turn itself. A BOS token at the start of the output
     belongs to no message.
     """
-    ends, owners, pending, opening = output_parts(pieces, root, _TYPES)
+    return tuple(_without_bos(settle(text, pieces, root, roles, _LEADING_ROLES, _TYPES), len(bos)))
+
+
+def settle_in_python(
+    text: str,
+    pieces: list[str],
+    root: Scope,
+    roles: Sequence[Any],
+    leading: frozenset[str],
+    _types: tuple[type, type, type, type[Span]],
+    /,
+) -> list[Span]:
+    """Return the same as `settle` of the C extension: the spans of the output, including a BOS token."""
+    ends, owners, pending, opening = _output_parts(pieces, root)
     # Many parts have the same scope, such as those of tools.
     scopes = {id(owners[at]): owners[at] for at in pending}
     settled = {key: _scope_owner(scope) for key, scope in scopes.items()}
@@ -242,12 +267,12 @@ def settle_spans(text: str, pieces: list[str], root: Scope, *, roles: Sequence[A
         message = owners[first][0]
         opens = first == opening and _is_text(first, ends, owners, text)
         role = roles[message]
-        if isinstance(role, str) and role in _LEADING_ROLES and not opens:
+        if isinstance(role, str) and role in leading and not opens:
             previous = message
-    return tuple(_without_bos(merge_parts(ends, owners, previous, Span), len(bos)))
+    return _merge_parts(ends, owners, previous)
 
 
-def _output_parts(pieces: list[str], root: Scope, _: tuple[type, ...]) -> tuple[list[int], list[Any], list[int], int]:
+def _output_parts(pieces: list[str], root: Scope) -> tuple[list[int], list[Any], list[int], int]:
     """Return the ends of the parts of the output, their owners, and the indices of two kinds of parts.
 
     The owner of template text is that of its scope if it is known, else the scope: the indices of these parts are
@@ -301,7 +326,7 @@ def _output_parts(pieces: list[str], root: Scope, _: tuple[type, ...]) -> tuple[
     return ends, owners, pending, opening
 
 
-def _merge_parts(ends: list[int], owners: list[Owner | None], message: int, _: type[Span]) -> list[Span]:
+def _merge_parts(ends: list[int], owners: list[Owner | None], message: int) -> list[Span]:
     """Return the spans of parts. Those without an owner belong to the message before them, at first to `message`."""
     spans: list[Span] = []
     start = begin = 0
@@ -321,8 +346,8 @@ def _merge_parts(ends: list[int], owners: list[Owner | None], message: int, _: t
     return spans
 
 
-_TYPES = (Scope, Branch, FieldText)
-output_parts, merge_parts = (native.output_parts, native.merge_parts) if COMPILED else (_output_parts, _merge_parts)
+_TYPES = (Scope, Branch, FieldText, Span)
+settle = native.settle if COMPILED else settle_in_python
 
 
 def _known_owner(scope: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from renderers.templating.values import DictView, NamespaceValue, plain
@@ -192,9 +192,9 @@ def _fold(
 
 def _parts(value: Any) -> Sequence[Any]:
     """Return the direct contents of a container."""
-    if isinstance(value, NamespaceValue):
+    if value.__class__ is NamespaceValue:
         value = value.values
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, DictView):
         return value.items

@@ -54,6 +54,8 @@ class StatementCompiler(ExpressionCompiler):
         """True if a loop around is over messages."""
         self._entry: str | None = None
         """The code that enters the scope of an iteration, if the branches of its only statement have to run it."""
+        self._searches = False
+        """True if the next statement is all that an iteration does. A branch that does nothing may end the loop."""
 
     # ==================
     # Code
@@ -120,15 +122,27 @@ class StatementCompiler(ExpressionCompiler):
             if isinstance(child, nodes.CondExpr):
                 self._emit(pieces)
                 self._write_choice(child)
-            elif isinstance(child, nodes.Call) and self._macro_of(child) is not None:
-                self._emit(pieces)
-                self._line(f"{self._macro_of(child)}({self._arguments(child, 'p_', self._output)})")
+            elif self._writes_macro(child):
+                # The macro writes to the output itself.
+                for operand in self._operands(child):
+                    if isinstance(operand, nodes.Call) and (macro := self._macro_of(operand)) is not None:
+                        self._emit(pieces)
+                        self._line(f"{macro}({self._arguments(operand, 'p_', self._output)})")
+                    else:
+                        pieces += self._summand(operand)
             elif self._markup and isinstance(child, nodes.Add) and self._is_sum_of_texts(child):
                 self._emit(pieces)
                 self._line(f"emit_sum(b, {self._output}, {', '.join(self._summands(child))})")
             else:
                 pieces += self._pieces(child)
         self._emit(pieces)
+
+    def _writes_macro(self, node: nodes.Node) -> bool:
+        """Return True for a call of a macro, or a sum of texts with such a call."""
+        if isinstance(node, nodes.Add) and (self._markup or not self._is_sum_of_texts(node)):
+            return False
+        calls = (operand for operand in self._operands(node) if isinstance(operand, nodes.Call))
+        return any(self._macro_of(call) is not None for call in calls)
 
     def _emit(self, pieces: list[str]) -> None:
         """Append pieces to the output. Adjacent constants become one."""
@@ -166,8 +180,8 @@ class StatementCompiler(ExpressionCompiler):
     def _write_If(self, node: nodes.If) -> None:
         branches = list(branches_of(node))
         scoped = not self._is_quiet and (not self._frames or any(is_prompt for _, _, is_prompt in branches))
-        outer, entry = self._fresh("o"), self._entry
-        self._entry = None
+        outer, entry, is_steady = self._fresh("o"), self._entry, self._searches and not scoped
+        self._entry, self._searches = None, False
         if scoped:
             if entry is not None:
                 self._line(entry)
@@ -175,14 +189,35 @@ class StatementCompiler(ExpressionCompiler):
             self._line(f"{outer} = cur")
         for index, (test, body, is_prompt) in enumerate(branches):
             header = "else:" if test is None else f"{'elif' if index else 'if'} {self._code(test)}:"
+            is_steady = is_steady and (test is None or self._is_steady(test))
             with self._indented(header), self._state(_branches=self._branches + scoped):
+                if is_steady and all(map(_is_empty, body)):
+                    self._line("break")
+                    continue
                 if entry is not None and not all(map(self._ignores_scope, body)):
                     self._line(entry)
                 if scoped and (is_prompt or self._emits(body)):
                     self._line(f"cur = enter_branch({outer}, {self._output}, {is_prompt})")
                 self._block(body, soft=True)
+        if is_steady and not node.else_:
+            with self._indented("else:"):
+                self._line("break")
         if scoped:
             self._line(f"if cur is not {outer}: cur = {outer}; {self._output}.append(cur)")
+
+    def _is_steady(self, test: nodes.Node) -> bool:
+        """Return True if a test has the same result in the next iteration if nothing is done in between.
+
+        Such tests read namespaces from around the loop, and nothing else.
+        """
+        if isinstance(test, nodes.Not):
+            return self._is_steady(test.node)
+        if isinstance(test, nodes.And | nodes.Or):
+            return self._is_steady(test.left) and self._is_steady(test.right)
+        if not isinstance(test, nodes.Getattr) or not isinstance(test.node, nodes.Name):
+            return False
+        name = test.node.name
+        return name not in self._names.variables and self._kinds.of(test.node, self._names) is Kind.NAMESPACE
 
     def _ignores_scope(self, node: nodes.Node) -> bool:
         """Return True if a statement emits nothing, and gives nothing to the current scope."""
@@ -426,6 +461,13 @@ def _macro_uses(node: nodes.Macro | nodes.CallBlock) -> list[str]:
     parameters = {argument.name for argument in node.args}
     used = {name.name for name in find_in(node.body, nodes.Name)}
     return [name for name in ("caller", "varargs", "kwargs") if name in used - parameters]
+
+
+def _is_empty(node: nodes.Node) -> bool:
+    """Return True if a statement does nothing."""
+    return isinstance(node, nodes.Output) and all(
+        isinstance(part, nodes.TemplateData) and not part.data for part in node.nodes
+    )
 
 
 def is_silent(node: nodes.Node) -> bool:

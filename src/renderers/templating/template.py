@@ -55,6 +55,7 @@ _PLAIN_TYPES = {
     "NamespaceValue": "Namespace",
 }
 _OWN_TYPE = re.compile(rf"\b(?:{'|'.join(_PLAIN_TYPES)})\b")
+_OWNED_TEXTS = (FieldText, MixedText)
 _TOO_DEEP = "contains itself or is nested too deeply"
 _FUNCTIONS = {name: FunctionValue(name, call) for name, call in GLOBAL_FUNCTIONS.items()}
 
@@ -307,7 +308,7 @@ def _wrapped_tools(tools: Any) -> Any:
 
 
 def _switch(name: str, value: Any) -> Any:
-    if isinstance(value, FieldText | MixedText):
+    if isinstance(value, _OWNED_TEXTS):
         # A program that makes a text from other arguments has recorded its owners.
         return value
     if isinstance(value, str):

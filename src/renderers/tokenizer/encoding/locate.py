@@ -49,11 +49,13 @@ def locate(vocab: AnyVocab, encoded: EncodedText, places: list[int]) -> LocatedT
     return locate_in_python(vocab, encoded, places) if located is None else LocatedTokens(*located)
 
 
-def call_native(name: Literal["locate", "attribute"], vocab: AnyVocab, encoded: EncodedText, *arguments: Any) -> Any:
+def call_native(
+    name: Literal["locate", "attribute", "attribute_spans"], vocab: AnyVocab, encoded: EncodedText, *arguments: Any
+) -> Any:
     """Call a function of the C extension that needs the sizes of the tokens of a text.
 
-    None if the extension is not used, or if the sizes of tokens do not add up to the text: a normalizer or a token
-    that strips spaces may change it.
+    None if the extension is not used, if the function returns None, or if the sizes of tokens do not add up to the
+    text: a normalizer or a token that strips spaces may change it.
     """
     sizes = vocab.token_sizes
     if native is None or sizes is None or not _is_unchanged(vocab, encoded):
@@ -63,7 +65,7 @@ def call_native(name: Literal["locate", "attribute"], vocab: AnyVocab, encoded: 
         result = function(encoded.text, encoded.ids, sizes.table, encoded.borders, encoded.ends, *arguments)
         if isinstance(result, tuple):
             return result
-        if isinstance(result, int):
+        if not isinstance(result, list):
             return None
         sizes.learn(result)
 
