@@ -151,7 +151,9 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
     if not runs:
-        reduced = _reduce_piece(text, rules, word)
+        # Most texts neither begin nor end with whitespace. All that can be kept of a piece was looked for above.
+        is_free = len(text.strip()) == len(text) > 0 and not literals.is_whole(text)
+        reduced = word if is_free else _reduce_piece(text, rules, word)
         is_short = len(reduced) <= uses.short_length
         return text if is_short or _has_runs(literals, reduced, uses.joins_texts) else reduced
     pieces: list[str] = []
