@@ -127,7 +127,7 @@ class Extension:
             return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(self.new)}: {detail}")
         self.losses.report(first.followed.rendered, first=first.followed.message + 1)
         evidence = sum([suffix.evidence for suffix in suffixes], ())
-        histories = sum([suffix.histories for suffix in suffixes], ())
+        likely = sum([suffix.likely for suffix in suffixes], ())
         # The bridge keeps one copy of the ids, and the caller may change the lists.
         context, parsed, given, start = self.context, self.prior.parsed, self.given, len(self.prior.prompt)
         end = start + len(self.prior.completion)
@@ -137,7 +137,7 @@ class Extension:
             return (
                 all(item.change is None for item in evidence)
                 and has_known_ids(ids[:end], context.tokenizer.vocab.token_texts)
-                and matches_renders(context, histories, parsed, given, prompt=ids[:start], rest=ids[start:])
+                and matches_renders(context, histories_of(likely), parsed, given, prompt=ids[:start], rest=ids[start:])
             )
 
         return Bridge.checked_later(tokens, evidence, matches=matches)
@@ -216,7 +216,7 @@ class Extension:
         evidence = tuple(BridgeEvidence(history.name, None) for history in histories)
         last = self.context.tokenizer.decode(prior.completion[-1:])
         is_special = last in self.context.special_tokens
-        return Suffix(last if is_special else "", is_special, evidence, histories, *written)
+        return Suffix(last if is_special else "", is_special, evidence, outcomes, *written)
 
     def _proof(self, sample: Sample, context: BridgeContext, *, calls: int | None = None) -> Proof:
         key = "proof", self.may_lose, calls, sample.key
@@ -247,7 +247,7 @@ class Extension:
                 return None
             begins_with_stop = outcome.stop in self.context.tokenizer.added_tokens
             lead = outcome.stop + closing
-            return Suffix(lead, begins_with_stop, chosen.evidence, chosen.histories, followed, followed.end)
+            return Suffix(lead, begins_with_stop, chosen.evidence, chosen.likely, followed, followed.end)
         except REJECTIONS as error:
             return refuse_message(describe_error(error, len(outcome.history.messages)), self.new)
 

@@ -40,13 +40,12 @@ def join_tokens(
     before = len(prior.prompt) + len(prior.completion)
     all_ids = prior.prompt
     all_ids += as_packed_ids(prior.completion, name="completion") + encoded.ids[first:]
-    moved = before - first
-
-    # A result gets its name from the message or from the model's call.
-    calls = [{"id": id_, "function": {"name": name}} for id_, name in prior.state.calls if id_ and name]
-    turn = {"role": "assistant", "tool_calls": calls}
+    moved, called = before - first, prior.state.calls
 
     def attribute() -> Attribution:
+        # A result gets its name from the message or from the model's call.
+        calls = [{"id": id_, "function": {"name": name}} for id_, name in called if id_ and name]
+        turn = {"role": "assistant", "tool_calls": calls}
         runs, _, injected, _, lists_content = text.attribute()
         added = [run._replace(end=run.end + moved) for run in runs if run.end > first]
         return Attribution(

@@ -24,6 +24,8 @@ _FREE_TEXT = frozenset({"content", "text", "name", "tool_call_id", "id", *REASON
 _PART_FIELDS = frozenset({"type", "text", "thinking", *MEDIA_KINDS})
 """The fields of a content part that are read outside the template, to adapt a message."""
 _SAMPLE_NUMBER = 7
+_LONGEST_NAME = 64
+"""The length of the longest text for which the reduced text is kept. The names of tools are in many messages."""
 _REPEATED_SPACE = re.compile(r"(\s)\1+")
 _ENUM_LIKE = re.compile(r"[A-Za-z][\w-]{0,31}")
 """A value from a small set, such as a priority or the type of a content part."""
@@ -39,7 +41,7 @@ class FieldRules(NamedTuple):
 
     def reads(self, field: str) -> bool:
         """Return True if a field of a message can change the output."""
-        return self.fields is None or field in self.fields or field in _ALWAYS_READ
+        return field in _ALWAYS_READ or self.fields is None or field in self.fields
 
 
 class ProbeWords:
@@ -60,17 +62,24 @@ class ProbeWords:
         """Return a text with its word in place of all text between literals. Equal texts are reduced once."""
         reduced = self._reduced.get(text)
         if reduced is None:
-            reduced = self._reduced[text] = reduce_text(text, rules, self.word_for(text, PROBE_TEXT))
+            reduce = reduce_text if len(text) > _LONGEST_NAME else _reduce_name
+            reduced = self._reduced[text] = reduce(text, rules, self.word_for(text, PROBE_TEXT))
         return reduced
 
 
 def classify_message(message: JsonObject, rules: FieldRules, words: ProbeWords) -> JsonObject:
     """Return the sample of a message's kind. The messages of one bridge share `words`."""
-    return {
-        field: value if field == "role" else _sample_value(value, field, rules, words)
-        for field, value in message.items()
-        if rules.reads(field)
-    }
+    exact, kind = rules.uses.exact_fields, {}
+    for field, value in message.items():
+        if field == "role":
+            kind[field] = value
+        elif rules.reads(field):
+            if type(value) is str and exact is not None and field not in exact:
+                # The usual result of `_sample_value`.
+                kind[field] = _sample_text(value, field, rules, words)
+            else:
+                kind[field] = _sample_value(value, field, rules, words)
+    return kind
 
 
 def classify_call(call: CalledTool, rules: FieldRules, words: ProbeWords) -> CalledTool:
@@ -81,7 +90,7 @@ def classify_call(call: CalledTool, rules: FieldRules, words: ProbeWords) -> Cal
 
 def classify_content(content: str, rules: FieldRules) -> str:
     """Return the sample of the content of a turn. Whitespace around it counts only if the template tests it."""
-    if rules.uses.is_exact("content") or content.strip() in rules.literals.whole:
+    if rules.uses.is_exact("content") or rules.literals.is_whole(content.strip()):
         return content
     reduced = reduce_text(content, rules, PROBE_CONTENT)
     if rules.uses.tests_space:
@@ -117,9 +126,7 @@ def _sample_value(
 
 def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) -> str:
     """Return a text that the template treats alike: the text itself if it is one of a small set."""
-    # A set is only searched after its text is hashed, which takes long for a long text.
-    whole_texts = rules.literals.whole
-    if (whole_texts and text.strip() in whole_texts) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
+    if rules.literals.is_whole(text.strip()) or (field not in _FREE_TEXT and _ENUM_LIKE.fullmatch(text)):
         return text
     if field in ("tool_call_id", "id"):
         digits = len(text) - len(PROBE_ID) if rules.uses.id_lengths else 2
@@ -144,7 +151,9 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
     if not runs:
-        reduced = _reduce_piece(text, rules, word)
+        # Most texts neither begin nor end with whitespace. All that can be kept of a piece was looked for above.
+        is_free = len(text.strip()) == len(text) > 0 and not literals.is_whole(text)
+        reduced = word if is_free else _reduce_piece(text, rules, word)
         is_short = len(reduced) <= uses.short_length
         return text if is_short or _has_runs(literals, reduced, uses.joins_texts) else reduced
     pieces: list[str] = []
@@ -160,15 +169,21 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
+def _reduce_name(text: str, rules: FieldRules, word: str) -> str:
+    """Return the result of `reduce_text` for a short text, computed once."""
+    return reduce_text(text, rules, word)
+
+
+@functools.lru_cache(maxsize=4096)
 def _has_runs(literals: TemplateLiterals, reduced: str, partial: bool) -> bool:
     return bool(literals.find_runs(reduced, partial=partial))
 
 
 def _reduce_piece(piece: str, rules: FieldRules, word: str) -> str:
-    body, whole_texts = piece.strip(), rules.literals.whole
+    body = piece.strip()
     if not body:
         return _collapse(piece, rules)
-    if len(body) <= rules.uses.short_length or (whole_texts and body in whole_texts):
+    if len(body) <= rules.uses.short_length or rules.literals.is_whole(body):
         kept = body
     else:
         kept = _reduce_body(body, rules.literals, word) if rules.uses.joins_texts else word

@@ -63,11 +63,6 @@ class Choice(NamedTuple):
     likely: tuple[Outcome, ...]
     """The outcomes of the evidence: those for all histories that the real history may be like."""
 
-    @property
-    def histories(self) -> tuple[SampleHistory, ...]:
-        """The histories of the evidence, each once."""
-        return histories_of(self.likely)
-
 
 @dataclass(frozen=True)
 class Proof:

@@ -284,6 +284,8 @@ def match_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) ->
     """Return the positions of the results that belong to a call by its id or name, by the position of the call."""
     matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
+        if not any(values):
+            continue
         references = [result.get(key) for result in results]
         for index, value in enumerate(values):
             if value and index not in matched and values.count(value) == references.count(value) == 1:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from renderers.bridging.context import RenderedTurn
+from renderers.bridging.outcomes import Outcome
 from renderers.bridging.refusal import BridgeEvidence
-from renderers.bridging.sample_histories import SampleHistory
 from renderers.core.lazy import lazy
 from renderers.core.spans import Channel, LabelledSpan, Path, Span, Trace
 from renderers.rendering.labelled_text import LabelledText
@@ -22,8 +22,8 @@ class Suffix(NamedTuple):
     begins_with_stop: bool
     """True if the first token is the stop token of the turn, which the completion contains."""
     evidence: tuple[BridgeEvidence, ...]
-    histories: tuple[SampleHistory, ...]
-    """The histories of the evidence."""
+    likely: tuple[Outcome, ...]
+    """The outcomes of the evidence."""
     followed: RenderedTurn
     """The run that the text is taken from."""
     end: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from renderers.core.text import compile_alternation
@@ -63,11 +64,19 @@ class TemplateLiterals(NamedTuple):
 
     def may_match(self, text: str) -> bool:
         """Return True if a test of the template may match a text."""
-        return text.strip() in self.whole or self.occur_in(text)
+        return self.is_whole(text.strip()) or self.occur_in(text)
+
+    def is_whole(self, text: str) -> bool:
+        """Return True if a text is a literal that matches only a whole text."""
+        # A set is only searched after its text is hashed, which takes long for a long text.
+        return len(text) <= _longest(self.whole) and text in self.whole
 
     def occur_in(self, text: str) -> bool:
         """Return True if a literal that matches anywhere is in a text."""
-        return any(first in text and pattern.search(text) for first, pattern in _patterns(self.within))
+        for first, search in _searches(self.within):  # noqa: SIM110 - a generator takes longer than most searches
+            if first in text and search(text):
+                return True
+        return False
 
     def among(self, texts: frozenset[str] | None) -> TemplateLiterals:
         """Return the literals that are among some texts; all if there are none to choose from."""
@@ -129,15 +138,21 @@ class TemplateLiterals(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _patterns(literals: frozenset[str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return a pattern for the literals with each first character.
+def _longest(texts: frozenset[str]) -> int:
+    """Return the length of the longest text; -1 if there is none."""
+    return max(map(len, texts), default=-1)
+
+
+@functools.lru_cache(maxsize=64)
+def _searches(literals: frozenset[str]) -> tuple[tuple[str, Callable[[str], re.Match[str] | None]], ...]:
+    """Return a search for the literals with each first character.
 
     A search for a pattern with a fixed first character is several times as fast as one for each literal.
     """
     by_first: dict[str, list[str]] = {}
     for literal in sorted(literals):
         by_first.setdefault(literal[:1], []).append(literal)
-    return tuple((first, re.compile("|".join(map(re.escape, texts)))) for first, texts in by_first.items())
+    return tuple((first, re.compile("|".join(map(re.escape, texts))).search) for first, texts in by_first.items())
 
 
 @functools.lru_cache(maxsize=64)

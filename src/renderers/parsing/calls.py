@@ -20,7 +20,7 @@ from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.ended_calls import WrittenCall, add_recoveries, ended_calls, ends_with_last, with_tool_name
 from renderers.parsing.lenient_json import JsonError, read_json
-from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.schema import schemas_of
 from renderers.parsing.tool_formats import Payload
 
 # Attributes of enum classes are slow in Python 3.11.
@@ -45,7 +45,7 @@ class CallReader:
         self, compiled: CompiledGrammar, tools: Sequence[Any] | None, buffer: InputBuffer, emitter: Emitter
     ) -> None:
         self.calls: list[CalledTool] = []
-        self.schemas = ToolSchemas(tools)
+        self.schemas = schemas_of(tools)
         self._compiled = compiled
         self._buffer = buffer
         self._emitter = emitter

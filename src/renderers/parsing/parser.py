@@ -17,7 +17,7 @@ from renderers.parsing.lists import ListScanner
 from renderers.parsing.markers import split_at_marker_tokens
 from renderers.parsing.pieces import NO_PIECES, Pieces
 from renderers.parsing.scanner import MarkerScanner
-from renderers.parsing.schema import ToolSchemas
+from renderers.parsing.schema import schemas_of
 from renderers.parsing.segments import SegmentScanner
 from renderers.parsing.tool_formats import TurnLayout
 from renderers.parsing.whole_turn import read_whole_turn
@@ -131,7 +131,7 @@ def parse_whole(
         return ResponseParser(compiled, tools, prefill=prefill, follows_calls=False).close(token_ids)
     ids = list_ids(token_ids, name="token_ids")
     pieces = compiled.marker_text.pieces(ids, len(prefill.byte_text))
-    response = read_whole_turn(compiled, ToolSchemas(tools), prefill=prefill, pieces=pieces)
+    response = read_whole_turn(compiled, schemas_of(tools), prefill=prefill, pieces=pieces)
     if response is None:
         return ResponseParser(compiled, tools, prefill=prefill, follows_calls=False).close_with(pieces)
     return response

@@ -18,6 +18,7 @@ from typing import Any
 
 from renderers.core.lazy import lazy, lazy_pattern
 from renderers.core.messages import MAX_JSON_DEPTH
+from renderers.core.tool_list import ToolList
 from renderers.parsing.lenient_json import read_json
 
 _NAMES = {
@@ -114,6 +115,10 @@ _PLAIN = {
 """The schemas of types without parts."""
 
 
+_MOST_KEPT = 256
+"""How many written names of tools, or of parameters of a tool, have their schemas kept. A model may write any name."""
+
+
 class ToolSchemas:
     """The schemas of the parameters of tools, flat or in a `{"type": "function", "function": ...}`. Parsed lazily.
 
@@ -187,7 +192,9 @@ class ToolSchemas:
             root = self._root(tool)
             if root is None:
                 return _unknown
-            members = self._members[tool] = _Members(root)
+            members = _Members(root)
+            if len(self._members) < _MOST_KEPT:
+                self._members[tool] = members
         return members.__getitem__
 
     def parameter(self, tool: str, name: str) -> Schema | None:
@@ -203,8 +210,21 @@ class _Members(dict[str, Schema | None]):
         self._root = root
 
     def __missing__(self, name: str) -> Schema | None:
-        schema = self[name] = _member(self._root, self._root, name)
+        schema = _member(self._root, self._root, name)
+        if len(self) < _MOST_KEPT:
+            self[name] = schema
         return schema
+
+
+def schemas_of(tools: Sequence[Any] | None) -> ToolSchemas:
+    """Return the schemas of tools. Calls that share a list of tools share its schemas.
+
+    >>> tools = ToolList([{"name": "search"}])
+    >>> schemas_of(tools) is schemas_of(tools)
+    True
+    """
+    # A copy, because the list would be part of a cycle.
+    return tools.derive("schemas", lambda: ToolSchemas(list(tools))) if type(tools) is ToolList else ToolSchemas(tools)
 
 
 def _unknown(_: str) -> None:

@@ -6,6 +6,7 @@ import mmap
 import random
 import sys
 import threading
+from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,8 +18,11 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 
 from renderers import EMBEDDED, TokenizerCheckError, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
+from renderers.core.special_tokens import find_special_tokens
 from renderers.tokenizer.compiled.block import CompiledVocabulary
 from renderers.tokenizer.compiled.compile import compile_vocabulary
+from renderers.tokenizer.encoding.encode import _encode_at_once, _encode_in_pieces, cut_at_isolating_tokens
+from renderers.tokenizer.encoding.locate import locate
 from renderers.tokenizer.encoding.piece_cache import PackedIds, unpack_ids
 from renderers.tokenizer.engines import native as module
 from renderers.tokenizer.engines.huggingface import encode_batch
@@ -119,6 +123,23 @@ def test_tokens_that_overlap_are_found_within_pieces_and_are_text_for_plain_text
     numbers = {vocab.added_tokens[token] for token in ("]~b]", "]~!b[", "b]]")}
     for ids in vocab.plain.encode(texts, first=True):
         assert numbers.isdisjoint(unpack_ids(ids))
+
+
+@pytest.mark.parametrize(
+    "text", ["]~b]ai]~!b[", "a]~b]]~b]", "]~b]]", "<|end|>]~b]<|end|>a]~b]]~!b[ b]]c", "plain", ""]
+)
+def test_tokens_that_overlap_have_the_same_ids_and_places_in_one_call(text: str) -> None:
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    backend.add_special_tokens([AddedToken(token, normalized=False) for token in ("]~b]", "]~!b[", "b]]")])
+    tokenizer = adopt_tokenizer(backend, bpe_engine="native")
+    assert isinstance(tokenizer.vocab, Vocab)
+    assert tokenizer.vocab.engines.engine_for([]) is not None
+    cuts = cut_at_isolating_tokens(tokenizer, find_special_tokens(text, tokenizer.vocab.reserved_texts))
+    at_once, (in_pieces,) = _encode_at_once(tokenizer, text, cuts), _encode_in_pieces(tokenizer, [(text, cuts)])
+    assert at_once is not None
+    assert at_once.ids == in_pieces.ids == array("I", backend.encode(text, add_special_tokens=False).ids)
+    places = list(range(len(text) + 1))
+    assert locate(tokenizer.vocab, at_once, places) == locate(tokenizer.vocab, in_pieces, places)
 
 
 def adopted(backend: Tokenizer) -> tuple[Vocab, NativeEngine | None]:

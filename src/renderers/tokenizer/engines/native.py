@@ -80,10 +80,13 @@ class NativeEngine:
     ) -> EncodedParts | None:
         """Encode a text that is cut at matches, in one call, with the pieces that two dicts already have.
 
-        None if the engine does not take each piece of it as it is.
+        The text between the matches is also cut at the tokens of `cutting`. None if the engine does not take each piece
+        of it as it is.
         """
-        if self._cuts or self._added is not None:
+        if self._added is not None:
             return None
+        if self._cuts:
+            marks = self._with_cuts(text, marks)
         block, cache = self.vocabulary.buffer, self._cache
         try:
             return native.encode_parts(block, cache, text, marks, added_tokens, young, old, _SHORTEST_PIECE)
@@ -98,6 +101,19 @@ class NativeEngine:
         """
         if self._cache[0]:
             self._cache = bytearray(_CACHED_BYTES)
+
+    def _with_cuts(self, text: str, marks: list[TokenMatch]) -> list[TokenMatch]:
+        """Return matches, and between them those of the tokens at which texts are cut."""
+        cuts: list[TokenMatch] = []
+        start = 0
+        for mark in (*marks, None):
+            end = len(text) if mark is None else mark.start
+            found = find_special_tokens(text[start:end], self._cuts)
+            cuts += found if start == 0 else [TokenMatch(start + cut.start, start + cut.end, cut.text) for cut in found]
+            if mark is not None:
+                cuts.append(mark)
+                start = mark.end
+        return cuts
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text; False if it may."""
