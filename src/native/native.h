@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 24 /* increased with every change of an interface */
+#define VERSION 25 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_encode_bpe(PyObject *module, PyObject *args);

@@ -15,6 +15,7 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 
 from renderers import EMBEDDED, TokenizerCheckError, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
+from renderers.core.special_tokens import find_special_tokens
 from renderers.tokenizer.compiled.block import CompiledVocabulary
 from renderers.tokenizer.compiled.compile import compile_vocabulary
 from renderers.tokenizer.encoding.piece_cache import PackedIds, unpack_ids
@@ -234,6 +235,21 @@ def test_a_call_has_little_text_because_other_threads_wait_for_it(monkeypatch: p
     assert engine.encode(texts) == expected
     assert calls == [["ab", "c", ""], ["a longer text"], ["", "d", "ef"]]
     assert engine.encode([]) == []
+
+
+def test_several_texts_are_cut_and_encoded_as_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="native")
+    vocab, texts = tokenizer.vocab, ("ab", "<|end|>", "", "a longer<|end|> text", "a\ud800", "d<|end|>", "ef")
+    marks = tuple(find_special_tokens(text, vocab.reserved_texts) for text in texts)
+    # Compiles the vocabulary.
+    vocab.encode_pieces(["a"])
+    alone = [vocab.encode_parts((text,), (own,))[0] for text, own in zip(texts, marks, strict=True)]
+    assert [ids for ids, text in zip(alone, texts, strict=True) if ids is None] == [None]
+    assert list(vocab.encode_parts(texts, marks)) == alone
+    monkeypatch.setattr(module, "_CHARACTERS_PER_CALL", 12)
+    limited = [None if len(text) > 12 else own for text, own in zip(texts, alone, strict=True)]
+    assert list(vocab.encode_parts(texts, marks)) == limited
+    assert list(vocab.encode_parts((), ())) == []
 
 
 def test_threads_share_it() -> None:

@@ -11,7 +11,7 @@ from renderers.core.spans import TokenMatch
 from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
-from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
+from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, pack_ids
 from renderers.tokenizer.engines.huggingface import check_text
 
 _CACHED_BYTES = 2**22
@@ -22,8 +22,8 @@ _CHARACTERS_PER_CALL = 2**15
 _SHORTEST_PIECE = 32
 """The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
 
-EncodedParts = tuple[PackedIds, bytes, bytes, dict[str, PackedIds]]
-"""The ids of a text, the borders of its parts, the number of ids up to the end of each, and the pieces to keep."""
+EncodedParts = tuple[PackedIds, bytes, bytes]
+"""The ids of a text, the borders of its parts, and the number of ids up to the end of each part, all packed."""
 
 
 class NativeEngine:
@@ -75,24 +75,28 @@ class NativeEngine:
 
     def encode_parts(
         self,
-        text: str,
-        marks: list[TokenMatch],
+        texts: tuple[str, ...],
+        marks: tuple[list[TokenMatch], ...],
         added_tokens: Mapping[str, int],
-        young: dict[str, PackedIds],
-        old: dict[str, PackedIds],
-    ) -> EncodedParts | None:
-        """Encode a text that is cut at matches, in one call, with the pieces that two dicts already have.
+        pieces: PieceCache[PackedIds],
+    ) -> Sequence[EncodedParts | None]:
+        """Encode texts that are cut at matches, with the pieces of a cache, which gets the new ones.
 
-        None if the engine does not take each piece of it as it is, or if it is too long for one call.
+        A text is None if the engine does not take each piece of it as it is, or if it is too long for one call.
         """
-        if self._cuts or self._added is not None or len(text) > _CHARACTERS_PER_CALL:
-            return None
+        if self._cuts or self._added is not None:
+            return [None] * len(texts)
+        if sum(map(len, texts)) > _CHARACTERS_PER_CALL:
+            if len(texts) == 1:
+                return [None]
+            groups = [self.encode_parts(texts[at], marks[at], added_tokens, pieces) for at in _groups(texts)]
+            return list(itertools.chain.from_iterable(groups))
         block, cache = self.vocabulary.buffer, self._cache
-        try:
-            return native.encode_parts(block, cache, text, marks, added_tokens, young, old, _SHORTEST_PIECE)
-        except UnicodeEncodeError:
-            # A lone surrogate.
-            return None
+        young, old = pieces.generations
+        parts, fresh = native.encode_parts(block, cache, texts, marks, added_tokens, young, old, _SHORTEST_PIECE)
+        if fresh:
+            pieces.keep(young, fresh)
+        return parts
 
     def keeps(self, text: str) -> bool:
         """Return True if the normalizer does not change a text; False if it may."""
@@ -122,16 +126,10 @@ class NativeEngine:
         return encoded
 
     def _encode_groups(self, texts: list[str], normalized: bool) -> list[PackedIds | None]:
-        """Encode texts in calls of `_CHARACTERS_PER_CALL` characters. A longer text has a call of its own."""
         buffer, cache = self.vocabulary.buffer, self._cache
-        if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
-            return self._encode(buffer, texts, cache, normalized)
-        ends = list(itertools.accumulate(map(len, texts)))
         encoded: list[PackedIds | None] = []
-        while (first := len(encoded)) < len(texts):
-            before = ends[first - 1] if first else 0
-            last = max(bisect.bisect_right(ends, before + _CHARACTERS_PER_CALL), first + 1)
-            encoded += self._encode(buffer, texts[first:last], cache, normalized)
+        for group in _groups(texts):
+            encoded += self._encode(buffer, texts[group], cache, normalized)
         return encoded
 
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
@@ -140,6 +138,21 @@ class NativeEngine:
         if self._added is None:
             return encoded
         return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]
+
+
+def _groups(texts: Sequence[str]) -> list[slice]:
+    """Return the places of texts to encode in one call: up to `_CHARACTERS_PER_CALL` characters, or a longer text."""
+    if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
+        return [slice(0, len(texts))]
+    ends = list(itertools.accumulate(map(len, texts)))
+    groups: list[slice] = []
+    first = 0
+    while first < len(texts):
+        before = ends[first - 1] if first else 0
+        last = max(bisect.bisect_right(ends, before + _CHARACTERS_PER_CALL), first + 1)
+        groups.append(slice(first, last))
+        first = last
+    return groups
 
 
 def _texts_between(text: str, matches: list[TokenMatch]) -> list[str]:
