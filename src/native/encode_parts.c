@@ -1,10 +1,14 @@
 /* Encode texts that are cut at special tokens, with a cache of their pieces.
 
-   `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. A lookup can run Python code,
-   which cannot change what is in use: buffers are locked, and the matches are copied first. */
+   `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. Other threads can run between
+   pieces, and a lookup can run Python code. They cannot change what is in use: buffers are locked, and the matches are
+   copied first. */
 
 #include "bpe.h"
 #include "pieces.h"
+
+#define CHARACTERS_PER_TURN 32768 /* are encoded in less than a millisecond */
+#define BYTES_PER_ID 3            /* at least, in most texts */
 
 /* A text, and a position in it as a number of characters and of bytes. */
 typedef struct {
@@ -20,6 +24,7 @@ typedef struct {
     PyObject *young, *old; /* dicts of the ids of pieces */
     PyObject *fresh;       /* a dict: the ids that `young` does not have */
     Py_ssize_t shortest;   /* the characters of the shortest piece that is looked up */
+    Py_ssize_t encoded;    /* the characters since other threads could run */
 } Pieces;
 
 /* A step of the work: done, left to Python, or failed. */
@@ -94,6 +99,17 @@ static Status encode_long(Pieces *pieces, PyObject *piece, const uint8_t *bytes,
     return status;
 }
 
+/* Let other threads run, and handle signals, after each so many characters. A piece is never interrupted. */
+static Status take_turns(Pieces *pieces, Py_ssize_t characters)
+{
+    pieces->encoded += characters;
+    if (pieces->encoded <= CHARACTERS_PER_TURN)
+        return DONE;
+    pieces->encoded = 0;
+    PyEval_RestoreThread(PyEval_SaveThread());
+    return PyErr_CheckSignals() < 0 ? FAILED : DONE;
+}
+
 /* Append the ids of the text from a cursor up to a character. */
 static Status encode_piece(Pieces *pieces, Cursor *cursor, Py_ssize_t end)
 {
@@ -101,6 +117,8 @@ static Status encode_piece(Pieces *pieces, Cursor *cursor, Py_ssize_t end)
     const uint8_t *bytes = cursor->bytes + cursor->byte;
     if (start == end)
         return DONE;
+    if (take_turns(pieces, end - start) != DONE)
+        return FAILED;
     move_to(cursor, end);
     size_t size = (size_t)(cursor->bytes + cursor->byte - bytes);
     if (end - start < pieces->shortest)
@@ -149,13 +167,16 @@ static PyObject *encode_one(Pieces *pieces, Cursor *cursor, PyObject *marks, PyO
     PyObject *borders = PyBytes_FromStringAndSize(NULL, (2 * count + 2) * width), *ids = NULL, *result = NULL;
     PyObject *ends = PyBytes_FromStringAndSize(NULL, (2 * count + 1) * width);
     Status status = FAILED;
-    pieces->encoder.count = 0;
-    if (borders != NULL && ends != NULL)
+    Encoder *encoder = &pieces->encoder;
+    encoder->count = 0;
+    /* Most texts need no more, and a buffer that grows is copied. */
+    const size_t expected = cursor->size / BYTES_PER_ID;
+    if (borders != NULL && ends != NULL && (encoder->capacity >= expected || grow_ids(encoder, expected) == 0))
         status = encode_all(pieces, cursor, marks, added, (int64_t *)PyBytes_AsString(borders),
                             (int64_t *)PyBytes_AsString(ends));
     if (status == DONE) {
-        Py_ssize_t size = (Py_ssize_t)(pieces->encoder.count * sizeof(uint32_t));
-        ids = PyBytes_FromStringAndSize(size ? (const char *)pieces->encoder.ids : NULL, size);
+        Py_ssize_t size = (Py_ssize_t)(encoder->count * sizeof(uint32_t));
+        ids = PyBytes_FromStringAndSize(size ? (const char *)encoder->ids : NULL, size);
     }
     if (status == REFUSED)
         result = Py_NewRef(Py_None);

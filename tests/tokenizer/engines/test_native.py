@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import random
 from collections.abc import Sequence
@@ -237,7 +238,7 @@ def test_a_call_has_little_text_because_other_threads_wait_for_it(monkeypatch: p
     assert engine.encode([]) == []
 
 
-def test_several_texts_are_cut_and_encoded_as_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_texts_are_cut_and_encoded_as_each_is() -> None:
     tokenizer = load_tokenizer(EMBEDDED, bpe_engine="native")
     vocab, texts = tokenizer.vocab, ("ab", "<|end|>", "", "a longer<|end|> text", "a\ud800", "d<|end|>", "ef")
     marks = tuple(find_special_tokens(text, vocab.reserved_texts) for text in texts)
@@ -246,10 +247,25 @@ def test_several_texts_are_cut_and_encoded_as_each_is(monkeypatch: pytest.Monkey
     alone = [vocab.encode_parts((text,), (own,))[0] for text, own in zip(texts, marks, strict=True)]
     assert [ids for ids, text in zip(alone, texts, strict=True) if ids is None] == [None]
     assert list(vocab.encode_parts(texts, marks)) == alone
-    monkeypatch.setattr(module, "_CHARACTERS_PER_CALL", 12)
-    limited = [None if len(text) > 12 else own for text, own in zip(texts, alone, strict=True)]
-    assert list(vocab.encode_parts(texts, marks)) == limited
     assert list(vocab.encode_parts((), ())) == []
+
+
+def test_a_long_text_is_encoded_as_its_pieces_are() -> None:
+    vocab = load_tokenizer(EMBEDDED, bpe_engine="native").vocab
+    pieces = [f"piece {number} of a long text, é{number % 7}" * (number % 9) for number in range(1_000)]
+    text = "<|end|>".join(pieces)
+    expected = vocab.encode_pieces(pieces)
+
+    def encode() -> list[PackedIds]:
+        (parts,) = vocab.encode_parts((text,), (find_special_tokens(text, vocab.reserved_texts),))
+        assert parts is not None
+        ids, ends = parts[0], [0, *memoryview(parts[2]).cast("q")]
+        return [ids[4 * start : 4 * end] for start, end in itertools.pairwise(ends)][::2]
+
+    assert encode() == expected
+    # They let each other run.
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda _: encode(), range(32))) == [expected] * 32
 
 
 def test_threads_share_it() -> None:

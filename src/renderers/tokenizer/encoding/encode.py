@@ -57,8 +57,7 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
     """Encode rendered texts, adding no special tokens.
 
-    The engine in C encodes as many texts in a call as its limit allows. The pieces of all texts that it does not take
-    are encoded in one call.
+    The engine in C encodes all texts in one call. The pieces of those that it does not take are encoded in another.
     """
     encoded = _encode_at_once(tokenizer, texts)
     if None not in encoded:

@@ -82,15 +82,10 @@ class NativeEngine:
     ) -> Sequence[EncodedParts | None]:
         """Encode texts that are cut at matches, with the pieces of a cache, which gets the new ones.
 
-        A text is None if the engine does not take each piece of it as it is, or if it is too long for one call.
+        A text is None if the engine does not take each piece of it as it is. Other threads can run between pieces.
         """
         if self._cuts or self._added is not None:
             return [None] * len(texts)
-        if sum(map(len, texts)) > _CHARACTERS_PER_CALL:
-            if len(texts) == 1:
-                return [None]
-            groups = [self.encode_parts(texts[at], marks[at], added_tokens, pieces) for at in _groups(texts)]
-            return list(itertools.chain.from_iterable(groups))
         block, cache = self.vocabulary.buffer, self._cache
         young, old = pieces.generations
         parts, fresh = native.encode_parts(block, cache, texts, marks, added_tokens, young, old, _SHORTEST_PIECE)
@@ -126,10 +121,16 @@ class NativeEngine:
         return encoded
 
     def _encode_groups(self, texts: list[str], normalized: bool) -> list[PackedIds | None]:
+        """Encode texts in calls of `_CHARACTERS_PER_CALL` characters. A longer text has a call of its own."""
         buffer, cache = self.vocabulary.buffer, self._cache
+        if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
+            return self._encode(buffer, texts, cache, normalized)
+        ends = list(itertools.accumulate(map(len, texts)))
         encoded: list[PackedIds | None] = []
-        for group in _groups(texts):
-            encoded += self._encode(buffer, texts[group], cache, normalized)
+        while (first := len(encoded)) < len(texts):
+            before = ends[first - 1] if first else 0
+            last = max(bisect.bisect_right(ends, before + _CHARACTERS_PER_CALL), first + 1)
+            encoded += self._encode(buffer, texts[first:last], cache, normalized)
         return encoded
 
     def _encode_normalized(self, texts: list[str]) -> list[PackedIds | None]:
@@ -138,21 +139,6 @@ class NativeEngine:
         if self._added is None:
             return encoded
         return [None if self._added.search(text) else ids for text, ids in zip(written, encoded, strict=True)]
-
-
-def _groups(texts: Sequence[str]) -> list[slice]:
-    """Return the places of texts to encode in one call: up to `_CHARACTERS_PER_CALL` characters, or a longer text."""
-    if sum(map(len, texts)) <= _CHARACTERS_PER_CALL:
-        return [slice(0, len(texts))]
-    ends = list(itertools.accumulate(map(len, texts)))
-    groups: list[slice] = []
-    first = 0
-    while first < len(texts):
-        before = ends[first - 1] if first else 0
-        last = max(bisect.bisect_right(ends, before + _CHARACTERS_PER_CALL), first + 1)
-        groups.append(slice(first, last))
-        first = last
-    return groups
 
 
 def _texts_between(text: str, matches: list[TokenMatch]) -> list[str]:
