@@ -1,10 +1,12 @@
-/* Encode a text that is cut at special tokens, with a cache of its pieces.
+/* Encode texts that are cut at special tokens, with a cache of their pieces.
 
    `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. Other threads and the Python code
    of a lookup cannot change what is in use: buffers are locked, and the matches are copied first. */
 
 #include "bpe.h"
 #include "pieces.h"
+
+#define BYTES_PER_ID 3 /* at least, in most texts */
 
 /* A text, and a position in it as a number of characters and of bytes. */
 typedef struct {
@@ -146,53 +148,93 @@ static Status encode_all(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObje
     return status;
 }
 
-static PyObject *encode(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObject *added)
+/* Return the ids of a text, the borders of its parts and the numbers of ids, None if the text is left to Python. */
+static PyObject *encode_one(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObject *added)
 {
     const Py_ssize_t width = (Py_ssize_t)sizeof(int64_t), count = PyList_Size(marks);
     PyObject *borders = PyBytes_FromStringAndSize(NULL, (2 * count + 2) * width), *ids = NULL, *result = NULL;
     PyObject *ends = PyBytes_FromStringAndSize(NULL, (2 * count + 1) * width);
     Status status = FAILED;
-    if (borders != NULL && ends != NULL)
+    Encoder *encoder = &pieces->encoder;
+    encoder->count = 0;
+    /* Most texts need no more, and a buffer that grows is copied. */
+    const size_t expected = cursor->size / BYTES_PER_ID;
+    if (borders != NULL && ends != NULL && (encoder->capacity >= expected || grow_ids(encoder, expected) == 0))
         status = encode_all(pieces, cursor, marks, added, (int64_t *)PyBytes_AsString(borders),
                             (int64_t *)PyBytes_AsString(ends));
     if (status == DONE) {
-        Py_ssize_t size = (Py_ssize_t)(pieces->encoder.count * sizeof(uint32_t));
-        ids = PyBytes_FromStringAndSize(size ? (const char *)pieces->encoder.ids : NULL, size);
+        Py_ssize_t size = (Py_ssize_t)(encoder->count * sizeof(uint32_t));
+        ids = PyBytes_FromStringAndSize(size ? (const char *)encoder->ids : NULL, size);
     }
     if (status == REFUSED)
         result = Py_NewRef(Py_None);
     else if (ids != NULL)
-        result = PyTuple_Pack(4, ids, borders, ends, pieces->fresh);
+        result = PyTuple_Pack(3, ids, borders, ends);
     Py_XDECREF(borders);
     Py_XDECREF(ends);
     Py_XDECREF(ids);
     return result;
 }
 
+/* Return the same for objects that may not be a text and a list of matches. */
+static PyObject *encode_checked(Pieces *pieces, PyObject *text, PyObject *marks, PyObject *added)
+{
+    if (!PyUnicode_Check(text) || !PyList_Check(marks)) {
+        PyErr_SetString(PyExc_TypeError, "texts must be of type str, each with a list of matches");
+        return NULL;
+    }
+    Py_ssize_t size = 0;
+    Cursor cursor = {.text = text, .length = PyUnicode_GetLength(text)};
+    cursor.bytes = (const uint8_t *)PyUnicode_AsUTF8AndSize(text, &size);
+    cursor.size = (size_t)size;
+    if (cursor.bytes == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            return NULL;
+        /* A lone surrogate. */
+        PyErr_Clear();
+        return Py_NewRef(Py_None);
+    }
+    PyObject *own_marks = copy_of_list(marks);
+    PyObject *result = own_marks == NULL ? NULL : encode_one(pieces, &cursor, own_marks, added);
+    Py_XDECREF(own_marks);
+    return result;
+}
+
+/* Return the results of all texts as a tuple. */
+static PyObject *encode_each(Pieces *pieces, PyObject *texts, PyObject *marks, PyObject *added)
+{
+    const Py_ssize_t count = PyTuple_Size(texts);
+    if (PyTuple_Size(marks) != count) {
+        PyErr_SetString(PyExc_ValueError, "each text must have a list of matches");
+        return NULL;
+    }
+    PyObject *rows = PyTuple_New(count);
+    for (Py_ssize_t at = 0; at < count && rows != NULL; at++)
+        if (set_item(rows, at, encode_checked(pieces, PyTuple_GetItem(texts, at), PyTuple_GetItem(marks, at), added)))
+            Py_CLEAR(rows);
+    return rows;
+}
+
 PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer block, cache;
-    PyObject *marks, *added, *result = NULL;
+    PyObject *texts, *marks, *added, *rows = NULL, *result = NULL;
     Vocabulary vocabulary;
     Pieces pieces = {.encoder = {.vocabulary = &vocabulary}};
-    Cursor cursor = {0};
-    if (!PyArg_ParseTuple(args, "y*w*UO!O!O!O!n:encode_parts", &block, &cache, &cursor.text, &PyList_Type, &marks,
-                          &PyDict_Type, &added, &PyDict_Type, &pieces.young, &PyDict_Type, &pieces.old,
+    if (!PyArg_ParseTuple(args, "y*w*O!O!O!O!O!n:encode_parts", &block, &cache, &PyTuple_Type, &texts, &PyTuple_Type,
+                          &marks, &PyDict_Type, &added, &PyDict_Type, &pieces.young, &PyDict_Type, &pieces.old,
                           &pieces.shortest))
         return NULL;
-    Py_ssize_t size = 0;
-    PyObject *own_marks = copy_of_list(marks);
     pieces.fresh = PyDict_New();
-    cursor.bytes = (const uint8_t *)PyUnicode_AsUTF8AndSize(cursor.text, &size);
-    cursor.size = (size_t)size;
-    cursor.length = PyUnicode_GetLength(cursor.text);
     set_cache(&pieces.encoder, &cache);
-    if (own_marks != NULL && pieces.fresh != NULL && cursor.bytes != NULL && open_vocabulary(&block, &vocabulary) == 0)
-        result = encode(&pieces, &cursor, own_marks, added);
+    if (pieces.fresh != NULL && open_vocabulary(&block, &vocabulary) == 0)
+        rows = encode_each(&pieces, texts, marks, added);
     if (pieces.encoder.failure != NO_FAILURE)
         raise_failure(&pieces.encoder);
+    else if (rows != NULL)
+        result = PyTuple_Pack(2, rows, pieces.fresh);
     free_encoder(&pieces.encoder);
-    Py_XDECREF(own_marks);
+    Py_XDECREF(rows);
     Py_XDECREF(pieces.fresh);
     PyBuffer_Release(&block);
     PyBuffer_Release(&cache);

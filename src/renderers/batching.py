@@ -42,12 +42,22 @@ def run_batch(
     return results
 
 
-def attempt(run: Callable[[Item], Result], item: Item) -> Result | Exception:
-    """Return the result of a function for an item, or the exception that it raises."""
-    try:
-        return run(item)
-    except Exception as error:
-        return error
+def attempt_each(run: Callable[[Item], Result], items: Iterable[Item | Exception]) -> list[Result | Exception]:
+    """Return the result of a function for each item, or the exception that it raises. Exceptions of before stay.
+
+    >>> attempt_each(int, ["1", KeyError("x"), "2"])
+    [1, KeyError('x'), 2]
+    """
+    results: list[Result | Exception] = []
+    for item in items:
+        if isinstance(item, Exception):
+            results.append(item)
+            continue
+        try:
+            results.append(run(item))
+        except Exception as error:
+            results.append(error)
+    return results
 
 
 def _add_place(error: Exception, place: str) -> None:

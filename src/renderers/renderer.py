@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from renderers.batching import BatchErrors, attempt, check_count, check_errors, run_batch, tools_of_items
+from renderers.batching import BatchErrors, attempt_each, check_count, check_errors, run_batch, tools_of_items
 from renderers.bridging.bridge import Extension
 from renderers.bridging.call_ids import with_call_ids
 from renderers.bridging.context import BridgeContexts
@@ -42,6 +42,7 @@ from renderers.core.options import (
 from renderers.core.spans import Trace
 from renderers.core.token_ids import as_ids, as_packed_ids, list_ids, list_sequences, unpack_ids
 from renderers.core.tokens import RenderedTokens
+from renderers.core.tool_list import ToolList
 from renderers.default_date import DefaultDateNotice
 from renderers.errors import MediaError, MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
@@ -54,7 +55,7 @@ from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.labelled_text import encode_together
 from renderers.rendering.loss_reports import LossReporter
-from renderers.rendering.pipeline import RenderedText, RenderPipeline
+from renderers.rendering.pipeline import RenderedText, RenderPipeline, RunConversation
 from renderers.rendering.prefill import empty_reasoning, warn_without_prefill
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, keeping_switch, retention_of
@@ -234,15 +235,11 @@ class ChatRenderer:
         """
         check_errors(errors)
         items = list_messages(conversations, kind="conversations")
-
-        def run(item: tuple[Iterable[MessageLike], Iterable[ToolLike] | None]) -> RenderedText:
-            return self._run(
-                *item, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
-            )
-
         pairs = zip(items, tools_of_items(tools, len(items)), strict=True)
+        texts = self._run_all(
+            pairs, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
+        )
         # Encoding can fail too, so the first error is known only after it.
-        texts = [attempt(run, pair) for pair in pairs]
         encode_together([text for text in texts if isinstance(text, RenderedText)])
         return run_batch(self._tokens_of_result, texts, errors=errors, kind="conversation")
 
@@ -337,13 +334,68 @@ class ChatRenderer:
         process_multimodal: bool = False,
     ) -> RenderedText:
         """Normalise the input, run the program, and reject media that would need processing."""
-        text = self._pipeline.run(
-            normalise_messages(messages),
-            tools=normalise_tools(tools),
+        plain, tool_list = normalise_messages(messages), normalise_tools(tools)
+        with_tools = tool_list is not None
+        run = self._prepare(with_tools, template_arguments, add_generation_prompt, continue_final_message)
+        text = run(plain, tool_list)
+        self._check_text(text, add_generation_prompt, continue_final_message, process_multimodal)
+        return text
+
+    def _run_all(
+        self,
+        conversations: Iterable[tuple[Iterable[MessageLike], Iterable[ToolLike] | None]],
+        template_arguments: Mapping[str, Any],
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+        process_multimodal: bool,
+    ) -> list[RenderedText | Exception]:
+        """Do what `_run` does for conversations with their tools, step by step. Keep the exceptions of those that fail.
+
+        A step for all conversations takes less time than all steps for one after the other.
+        """
+        prepared: dict[bool, RunConversation] = {}
+
+        def normalise(conversation: tuple[Any, Any]) -> tuple[list[JsonObject], ToolList | None]:
+            messages, tools = conversation
+            return normalise_messages(messages), normalise_tools(tools)
+
+        def run(conversation: tuple[list[JsonObject], ToolList | None]) -> RenderedText:
+            messages, tools = conversation
+            with_tools = tools is not None
+            if with_tools not in prepared:
+                prepared[with_tools] = self._prepare(
+                    with_tools, template_arguments, add_generation_prompt, continue_final_message
+                )
+            return prepared[with_tools](messages, tools)
+
+        def check(text: RenderedText) -> RenderedText:
+            self._check_text(text, add_generation_prompt, continue_final_message, process_multimodal)
+            return text
+
+        return attempt_each(check, attempt_each(run, attempt_each(normalise, conversations)))
+
+    def _prepare(
+        self,
+        with_tools: bool,
+        template_arguments: Mapping[str, Any],
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+    ) -> RunConversation:
+        return self._pipeline.prepare(
+            with_tools=with_tools,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             arguments=self._normalise_arguments(template_arguments) if template_arguments else None,
         )
+
+    def _check_text(
+        self,
+        text: RenderedText,
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+        process_multimodal: bool,
+    ) -> None:
+        """Reject media that would need processing, and report input that is not written and the default date."""
         if process_multimodal:
             _reject_media(text.run.messages)
         self._loss_reporter.report(text, is_cut=bool(continue_final_message))
@@ -351,7 +403,6 @@ class ChatRenderer:
             self._date_notice.check(
                 text, add_generation_prompt=add_generation_prompt, continue_final_message=continue_final_message
             )
-        return text
 
     @lazy
     def _loss_reporter(self) -> LossReporter:

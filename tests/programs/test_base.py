@@ -32,7 +32,7 @@ from renderers.core.spans import Path
 from renderers.core.text import digest_of
 from renderers.errors import MessageError, TemplateRefusalError
 from renderers.programs import registry
-from renderers.programs.base import Program, ProgramRun
+from renderers.programs.base import Program, ProgramRun, RunProgram
 from renderers.programs.pieces import Piece, run_pieces
 from renderers.rendering import pipeline
 from renderers.templating import ChatTemplate
@@ -77,6 +77,9 @@ class PlainProgram:
         if add_generation_prompt:
             pieces.append(Piece("<|turn|>assistant\n"))
         return run_pieces(pieces, messages)
+
+    def prepare(self, **options: Any) -> RunProgram:
+        return lambda messages, tools: self.run(messages, tools=tools, **options)
 
     def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return ()

@@ -85,14 +85,14 @@ def encode_bpe(
 def encode_parts(
     block: bytes | bytearray | memoryview | mmap,
     cache: bytearray,
-    text: str,
-    marks: list[_Match],
+    texts: tuple[str, ...],
+    marks: tuple[list[_Match], ...],
     added: Mapping[str, int],
     young: dict[str, bytes],
     old: dict[str, bytes],
     shortest: int,
     /,
-) -> tuple[bytes, bytes, bytes, dict[str, bytes]] | None: ...
+) -> tuple[tuple[tuple[bytes, bytes, bytes] | None, ...], dict[str, bytes]]: ...
 def keeps_bpe(block: bytes | bytearray | memoryview | mmap, text: str, /) -> bool: ...
 def fill_bpe(block: bytearray, merges: array[int], model: bytes | bytearray, /) -> None: ...
 def join_pieces(

@@ -43,6 +43,10 @@ class ProgramRun:
         return self.compute_trace()
 
 
+RunProgram = Callable[[list[JsonObject], list[JsonObject] | None], ProgramRun]
+"""A function that renders normalised messages with tools, as `Program.run` does with some options."""
+
+
 class Program(Protocol):
     """A chat format. Programs are immutable, and compare and hash by value."""
 
@@ -68,6 +72,16 @@ class Program(Protocol):
             MessageError: A message cannot be rendered.
             TemplateError: The format rejects the messages or fails on them.
         """
+
+    def prepare(
+        self,
+        *,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any],
+        now: datetime.datetime,
+    ) -> RunProgram:
+        """Return a function that renders conversations as `run` does with these options."""
 
     def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Describe each conversion of the input that changes the rendered text."""

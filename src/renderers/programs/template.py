@@ -14,7 +14,7 @@ from renderers.core.literals import TemplateLiterals, TextUses
 from renderers.core.options import NoneContent
 from renderers.core.text import digest_of
 from renderers.programs.adapt import InputAdapter
-from renderers.programs.base import REJECTIONS, ProgramRun
+from renderers.programs.base import REJECTIONS, ProgramRun, RunProgram
 from renderers.programs.input_formats import probe_arguments, probe_time
 from renderers.programs.lone_system import run_lone_system
 from renderers.programs.typescript_tools import DECLARATIONS, declare_tools, sort_tools
@@ -22,6 +22,7 @@ from renderers.templating import ChatTemplate
 from renderers.templating.chat import run_chat
 from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
+from renderers.templating.template import TemplateRun
 from renderers.templating.text_uses import text_uses
 
 _ADAPTERS_KEPT = 64
@@ -55,30 +56,57 @@ class TemplateProgram:
         now: datetime.datetime,
     ) -> ProgramRun:
         """Convert messages and tools to formats that the template accepts, and run it."""
-        adapter = self._adapter(arguments)
-        adapted, given_tools = adapter.messages(messages), adapter.tools(tools)
+        run = self.prepare(
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            arguments=arguments,
+            now=now,
+        )
+        return run(messages, tools)
+
+    def prepare(
+        self,
+        *,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any],
+        now: datetime.datetime,
+    ) -> RunProgram:
+        template, adapter = self.template, self._adapter(arguments)
         given = {**self._special_tokens, **arguments}
-        if given_tools and self._reads_declarations and DECLARATIONS not in arguments:
-            given_tools, given[DECLARATIONS] = declare_tools(given_tools)
-        elif given_tools and self.sorts_tools:
-            given_tools = sort_tools(given_tools)
-        options: dict[str, Any] = {
-            "tools": given_tools,
-            "add_generation_prompt": add_generation_prompt,
-            "continue_final_message": continue_final_message,
-            "now": now,
-            "arguments": given,
-        }
-        try:
-            trace = run_chat(self.template, adapted, **options)
-        except REJECTIONS:
-            if continue_final_message:
-                raise
-            alone = run_lone_system(lambda given: run_chat(self.template, given, **options), adapted)
-            if alone is None:
-                raise
-            return ProgramRun(alone.text, adapted, lambda: alone)
-        return ProgramRun(trace.text, adapted, lambda: trace, trace.pieces)
+        declares = self._reads_declarations and DECLARATIONS not in arguments
+
+        def run(messages: list[JsonObject], tools: list[JsonObject] | None) -> ProgramRun:
+            adapted, given_tools, own = adapter.messages(messages), adapter.tools(tools), given
+            if given_tools and declares:
+                given_tools, declarations = declare_tools(given_tools)
+                own = {**given, DECLARATIONS: declarations}
+            elif given_tools and self.sorts_tools:
+                given_tools = sort_tools(given_tools)
+
+            def run_template(messages: list[JsonObject]) -> TemplateRun:
+                return run_chat(
+                    template,
+                    messages,
+                    tools=given_tools,
+                    add_generation_prompt=add_generation_prompt,
+                    continue_final_message=continue_final_message,
+                    now=now,
+                    arguments=own,
+                )
+
+            try:
+                trace = run_template(adapted)
+            except REJECTIONS:
+                if continue_final_message:
+                    raise
+                alone = run_lone_system(run_template, adapted)
+                if alone is None:
+                    raise
+                return ProgramRun(alone.text, adapted, lambda: alone)
+            return ProgramRun(trace.text, adapted, lambda: trace, trace.pieces)
+
+        return run
 
     @lazy
     def _special_tokens(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
@@ -19,7 +19,7 @@ from renderers.core.spans import LabelledSpan, Trace
 from renderers.core.text import describe_type
 from renderers.errors import TemplateLimitError
 from renderers.probing.turn_format import TurnFormat, turn_format
-from renderers.programs.base import Program, ProgramRun
+from renderers.programs.base import Program, ProgramRun, RunProgram
 from renderers.programs.registry import PROGRAMS, ProgramRequest
 from renderers.rendering.label import LabelOptions, attribute_spans, label
 from renderers.rendering.labelled_text import LabelledText
@@ -184,6 +184,10 @@ class RenderedText(LabelledText):
         }
 
 
+RunConversation = Callable[[list[JsonObject], list[JsonObject] | None], RenderedText]
+"""A function from normalised messages and tools to their text."""
+
+
 @dataclass(frozen=True)
 class RenderPipeline:
     """Renders normalised messages to text, labels and token ids."""
@@ -259,16 +263,50 @@ class RenderPipeline:
         arguments: Mapping[str, Any] | None = None,
     ) -> RenderedText:
         """Run the program over messages. `arguments` override those of every render."""
-        merged = {**self.arguments, **arguments} if arguments else self.arguments
-        run = self.program(with_tools=tools is not None).run(
-            messages,
-            tools=tools,
+        run = self.prepare(
+            with_tools=tools is not None,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
-            arguments=merged,
+            arguments=arguments,
+        )
+        return run(messages, tools)
+
+    def prepare(
+        self,
+        *,
+        with_tools: bool,
+        add_generation_prompt: bool,
+        continue_final_message: bool | str = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> RunConversation:
+        """Return a function that runs the program as `run` does, over conversations that all have tools or all none."""
+        merged = {**self.arguments, **arguments} if arguments else self.arguments
+        options = with_tools, bool(add_generation_prompt), continue_final_message
+        if arguments or continue_final_message:
+            run_program = self._prepare_program(*options, merged)
+        else:
+            known = self._prepared.get(options)
+            run_program = self._prepared[options] = known or self._prepare_program(*options, merged)
+        return lambda messages, tools: RenderedText(run_program(messages, tools), self, messages, tools, merged)
+
+    @lazy
+    def _prepared(self) -> dict[tuple[bool, bool, bool | str], RunProgram]:
+        """The functions of most renders, by their options."""
+        return {}
+
+    def _prepare_program(
+        self,
+        with_tools: bool,
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+        arguments: Mapping[str, Any],
+    ) -> RunProgram:
+        return self.program(with_tools=with_tools).prepare(
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            arguments=arguments,
             now=self.settings.date,
         )
-        return RenderedText(run, self, messages, tools, merged)
 
 
 def _freeze_json(value: Any) -> Any:

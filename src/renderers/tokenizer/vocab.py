@@ -26,6 +26,7 @@ from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.encoding.token_sizes import TokenSizes
 from renderers.tokenizer.engines.base import encode_with
 from renderers.tokenizer.engines.huggingface import check_text, encode_batch
+from renderers.tokenizer.engines.native import EncodedParts
 from renderers.tokenizer.engines.select import EngineChoice, VocabularyFile, check_engine
 from renderers.tokenizer.facts import TokenizerFacts, facts_of
 from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
@@ -109,23 +110,17 @@ class Vocab:
         """Encode texts without isolating tokens in them, each on its own, adding no special tokens."""
         return self._piece_cache.lookup(texts)
 
-    def encode_parts(self, text: str, marks: list[TokenMatch]) -> tuple[PackedIds, bytes, bytes] | None:
-        """Encode a text that is cut at isolating tokens, with the same ids as those of its pieces and of the tokens.
+    def encode_parts(
+        self, texts: tuple[str, ...], marks: tuple[list[TokenMatch], ...]
+    ) -> Sequence[EncodedParts | None]:
+        """Encode texts that are cut at isolating tokens, with the same ids as those of their pieces and of the tokens.
 
-        Return the ids, the borders of the parts, and the number of ids up to the end of each part, all packed. None if
-        there is no engine that takes such a text.
+        A text is None if there is no engine that takes such a text.
         """
         engine = self.engines.ready
         if engine is None:
-            return None
-        young, old = self._piece_cache.generations
-        encoded = engine.encode_parts(text, marks, self.added_tokens, young, old)
-        if encoded is None:
-            return None
-        ids, borders, ends, entries = encoded
-        if entries:
-            self._piece_cache.keep(young, entries)
-        return ids, borders, ends
+            return [None] * len(texts)
+        return engine.encode_parts(texts, marks, self.added_tokens, self._piece_cache)
 
     @lazy
     def _piece_cache(self) -> PieceCache[PackedIds]:

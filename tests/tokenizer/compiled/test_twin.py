@@ -123,40 +123,52 @@ def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
     cache = bytearray(2**16)
 
     @settings(deadline=None)
-    @given(st.text("aé中▁🙂\u0301 <", max_size=60), MARKS, st.integers(0, 8), st.lists(st.sampled_from([0, 1, 2])))
-    def check(text: str, rows: list[tuple[int, int, str]], shortest: int, kept: list[int]) -> None:
-        marks: list[TokenMatch] = []
-        for gap, size, token in rows:
-            start = gap + (marks[-1].end if marks else 0)
-            marks += [TokenMatch(start, start + size, token)] if start + size <= len(text) else []
+    @given(
+        st.lists(st.tuples(st.text("aé中▁🙂\u0301 <\ud800", max_size=60), MARKS), max_size=3),
+        st.integers(0, 8),
+        st.lists(st.sampled_from([0, 1, 2])),
+    )
+    def check(cut: list[tuple[str, list[tuple[int, int, str]]]], shortest: int, kept: list[int]) -> None:
+        texts, marks = tuple(text for text, _ in cut), tuple(marks_in(*pair) for pair in cut)
         young: dict[str, bytes] = {}
         old: dict[str, bytes] = {}
         for _ in range(2):
-            arguments = (block, cache, text, marks, ADDED, young, old, shortest)
+            arguments = (block, cache, texts, marks, ADDED, young, old, shortest)
             found = native.encode_parts(*arguments)
             assert found == encode_parts_in_python(*arguments)
-            pieces = found[-1].items() if found else ()
             # In the second round, some pieces are known, with ids that only the dicts have.
-            for place, (piece, _) in zip(kept, pieces, strict=False):
+            for place, piece in zip(kept, found[1], strict=False):
                 [young, old, {}][place][piece] = bytes([place, 0, 0, 0] * 2)
 
     check()
+
+
+def marks_in(text: str, rows: list[tuple[int, int, str]]) -> list[TokenMatch]:
+    """Return matches in a text, from the gap before each, its size and its token."""
+    marks: list[TokenMatch] = []
+    for gap, size, token in rows:
+        start = gap + (marks[-1].end if marks else 0)
+        marks += [TokenMatch(start, start + size, token)] if start + size <= len(text) else []
+    return marks
 
 
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
         ("block", b"", ValueError),
-        ("text", b"", TypeError),
-        ("text", "a\ud800", UnicodeEncodeError),
+        ("texts", (b"",), TypeError),
+        ("texts", ["abcd"], TypeError),
+        ("texts", (), ValueError),
+        ("marks", ((),), TypeError),
+        ("marks", ([], []), ValueError),
         ("marks", ((1, 2, "<a>"),), TypeError),
-        ("marks", [(2, 1, "<a>")], ValueError),
-        ("marks", [(0, 9, "<a>")], ValueError),
-        ("marks", [(-1, 0, "<a>")], ValueError),
-        ("marks", [(1, 2, "<a>"), (0, 1, "<a>")], ValueError),
-        ("marks", [(0, 1)], ValueError),
-        ("marks", [(0, 2**70, "<a>")], ValueError),
-        ("marks", [(0, 1, "<c>")], KeyError),
+        ("marks", ([(2, 1, "<a>")],), ValueError),
+        ("marks", ([(0, 9, "<a>")],), ValueError),
+        ("marks", ([(-1, 0, "<a>")],), ValueError),
+        ("marks", ([(1, 2, "<a>"), (0, 1, "<a>")],), ValueError),
+        ("marks", ([(0, 1)],), ValueError),
+        ("marks", ([(0, 2**70, "<a>")],), ValueError),
+        ("marks", ([(0, 1, "<c>")],), KeyError),
         ("added", {"<a>": 2**32}, OverflowError),
         ("added", {"<a>": "7"}, TypeError),
         ("young", {"bcd": "ids"}, TypeError),
@@ -169,8 +181,8 @@ def test_parts_that_do_not_fit_are_refused(name: str, value: object, error: type
     arguments: dict[str, object] = {
         "block": example(),
         "cache": bytearray(),
-        "text": "abcd",
-        "marks": [(0, 1, "<a>")],
+        "texts": ("abcd",),
+        "marks": ([(0, 1, "<a>")],),
         "added": ADDED,
         "young": {},
         "old": {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import random
 import sys
@@ -264,6 +265,36 @@ def test_other_threads_run_while_a_long_text_is_encoded() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert order == ["other", "encoded"]
+
+
+def test_several_texts_are_cut_and_encoded_as_each_is() -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine="native")
+    vocab, texts = tokenizer.vocab, ("ab", "<|end|>", "", "a longer<|end|> text", "a\ud800", "d<|end|>", "ef")
+    marks = tuple(find_special_tokens(text, vocab.reserved_texts) for text in texts)
+    # Compiles the vocabulary.
+    vocab.encode_pieces(["a"])
+    alone = [vocab.encode_parts((text,), (own,))[0] for text, own in zip(texts, marks, strict=True)]
+    assert [ids for ids, text in zip(alone, texts, strict=True) if ids is None] == [None]
+    assert list(vocab.encode_parts(texts, marks)) == alone
+    assert list(vocab.encode_parts((), ())) == []
+
+
+def test_a_long_text_is_encoded_as_its_pieces_are() -> None:
+    vocab = load_tokenizer(EMBEDDED, bpe_engine="native").vocab
+    pieces = [f"piece {number} of a long text, é{number % 7}" * (number % 9) for number in range(1_000)]
+    text = "<|end|>".join(pieces)
+    expected = vocab.encode_pieces(pieces)
+
+    def encode() -> list[PackedIds]:
+        (parts,) = vocab.encode_parts((text,), (find_special_tokens(text, vocab.reserved_texts),))
+        assert parts is not None
+        ids, ends = parts[0], [0, *memoryview(parts[2]).cast("q")]
+        return [ids[4 * start : 4 * end] for start, end in itertools.pairwise(ends)][::2]
+
+    assert encode() == expected
+    # They let each other run.
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda _: encode(), range(32))) == [expected] * 32
 
 
 def test_threads_share_it() -> None:

@@ -13,7 +13,7 @@ from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.text import digest_of
 from renderers.errors import TemplateRefusalError
-from renderers.programs.base import ProgramRun
+from renderers.programs.base import ProgramRun, RunProgram
 from renderers.programs.pieces import Piece, run_pieces
 
 
@@ -87,6 +87,9 @@ class PieceProgram(abc.ABC):
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
         )
+
+    def prepare(self, **options: Any) -> RunProgram:
+        return lambda messages, tools: self.run(messages, tools=tools, **options)
 
     def adaptations(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - a part of the protocol
         return ()

@@ -9,7 +9,7 @@ import heapq
 import itertools
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from renderers.core.spans import TokenMatch
@@ -133,28 +133,43 @@ def encode_in_python(block: Buffer, texts: list[str], _cache: bytearray, normali
 def encode_parts_in_python(
     block: Buffer,
     _cache: bytearray,
-    text: str,
-    marks: list[TokenMatch],
+    texts: tuple[str, ...],
+    marks: tuple[list[TokenMatch], ...],
     added: Mapping[str, int],
     young: dict[str, PackedIds],
     old: dict[str, PackedIds],
     shortest: int,
     /,
-) -> tuple[PackedIds, bytes, bytes, dict[str, PackedIds]] | None:
+) -> tuple[tuple[tuple[PackedIds, bytes, bytes] | None, ...], dict[str, PackedIds]]:
     """Return what `encode_parts` does. The cache of words is not used."""
     tables, fresh = Tables.of(block), dict[str, PackedIds]()
+
+    def encode(piece: str) -> PackedIds | None:
+        if len(piece) < max(shortest, 1):
+            return _encode(tables, piece, normalized=False)
+        own = young.get(piece)
+        if own is None:
+            own = old.get(piece, fresh.get(piece))
+            own = _encode(tables, piece, normalized=False) if own is None else own
+            if own is not None:
+                fresh[piece] = own
+        return own
+
+    return tuple([_encode_parts(text, own, added, encode) for text, own in zip(texts, marks, strict=True)]), fresh
+
+
+def _encode_parts(
+    text: str, marks: list[TokenMatch], added: Mapping[str, int], encode: Callable[[str], PackedIds | None]
+) -> tuple[PackedIds, bytes, bytes] | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return None
     ids, borders, ends, start = array("I"), array("q"), array("q"), 0
     for end, following, token in (*marks, TokenMatch(len(text), len(text), "")):
-        piece = text[start:end]
-        is_kept = end - start >= max(shortest, 1)
-        own = young.get(piece) if is_kept else None
+        own = encode(text[start:end])
         if own is None:
-            own = old.get(piece, fresh.get(piece)) if is_kept else None
-            own = _encode(tables, piece, normalized=False) if own is None else own
-            if own is None:
-                return None
-            if is_kept:
-                fresh[piece] = own
+            return None
         ids.frombytes(own)
         borders.extend((start, end))
         ends.append(len(ids))
@@ -162,7 +177,7 @@ def encode_parts_in_python(
             ids.append(added[token])
             ends.append(len(ids))
         start = following
-    return ids.tobytes(), borders.tobytes(), ends.tobytes(), fresh
+    return ids.tobytes(), borders.tobytes(), ends.tobytes()
 
 
 def keeps_in_python(block: Buffer, text: str, /) -> bool:

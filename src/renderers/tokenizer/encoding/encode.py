@@ -15,6 +15,7 @@ from renderers.core.tokens import TokenRun
 from renderers.tokenizer.encoding.locate import EncodedText, call_native, locate, locate_in_python
 from renderers.tokenizer.encoding.piece_cache import PackedIds
 from renderers.tokenizer.encoding.plain import PlainEncoder
+from renderers.tokenizer.engines.native import EncodedParts
 from renderers.tokenizer.foreign import ForeignTokenizer
 from renderers.tokenizer.tokenizer import LoadedTokenizer
 
@@ -56,9 +57,9 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
 def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
     """Encode rendered texts, adding no special tokens.
 
-    A text that the engine in C takes has a call of its own. The pieces of all others are encoded in one call.
+    The engine in C encodes all texts in one call. The pieces of those that it does not take are encoded in another.
     """
-    encoded = [_encode_at_once(tokenizer, text, cuts) for text, cuts in texts]
+    encoded = _encode_at_once(tokenizer, texts)
     if None not in encoded:
         return cast("list[EncodedText]", encoded)
     others = iter(_encode_in_pieces(tokenizer, [pair for pair, own in zip(texts, encoded, strict=True) if own is None]))
@@ -67,17 +68,24 @@ def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> 
 
 def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
     """Encode a rendered text, adding no special tokens."""
-    return _encode_at_once(tokenizer, text, cuts) or _encode_in_pieces(tokenizer, [(text, cuts)])[0]
+    if cuts.plain is None and isinstance(tokenizer, LoadedTokenizer):
+        (parts,) = tokenizer.vocab.encode_parts((text,), (cuts.marks,))
+        if parts is not None:
+            return _unpack(text, parts)
+    return _encode_in_pieces(tokenizer, [(text, cuts)])[0]
 
 
-def _encode_at_once(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText | None:
-    """Encode a text in one call. None if that is not possible."""
-    if cuts.plain is not None or not isinstance(tokenizer, LoadedTokenizer):
-        return None
-    encoded = tokenizer.vocab.encode_parts(text, cuts.marks)
-    if encoded is None:
-        return None
-    ids, borders, ends = encoded
+def _encode_at_once(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText | None]:
+    """Encode texts with their special tokens. A text for which that is not possible is None."""
+    marks = tuple([cuts.marks for _, cuts in texts if cuts.plain is None])
+    if len(marks) < len(texts) or not isinstance(tokenizer, LoadedTokenizer):
+        return [None] * len(texts)
+    rows = tokenizer.vocab.encode_parts(tuple([text for text, _ in texts]), marks)
+    return [parts and _unpack(text, parts) for (text, _), parts in zip(texts, rows, strict=True)]
+
+
+def _unpack(text: str, parts: EncodedParts) -> EncodedText:
+    ids, borders, ends = parts
     return EncodedText(text, array("I", ids), array("q", borders), array("q", ends), None)
 
 

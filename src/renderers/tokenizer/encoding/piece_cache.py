@@ -92,7 +92,7 @@ class PieceCache(Generic[V]):
     def keep(self, young: dict[str, V], entries: dict[str, V]) -> None:
         """Add entries to the young generation, except for large ones. That of `generations` may be older by now."""
         size = self._size_of_entries(entries)
-        if size > self._capacity >> 3:
+        if size > self._capacity >> 3 and self._may_be_large(entries):
             entries = {text: value for text, value in entries.items() if not self._is_large(text, value)}
             size = self._size_of_entries(entries)
         young.update(entries)
@@ -110,6 +110,11 @@ class PieceCache(Generic[V]):
 
     def _size_of_entries(self, entries: Mapping[str, V]) -> int:
         return sum(map(str.__sizeof__, entries)) + sum(map(self._size_of, entries.values()))
+
+    def _may_be_large(self, entries: Mapping[str, V]) -> bool:
+        """Return False if no entry is large. Faster than to test each of them."""
+        largest = max(map(str.__sizeof__, entries)) + max(map(self._size_of, entries.values()))
+        return largest > self._capacity >> 3
 
     def _is_large(self, text: str, value: V) -> bool:
         return str.__sizeof__(text) + self._size_of(value) > self._capacity >> 3

@@ -10,7 +10,7 @@ from renderers.core.spans import TokenMatch
 from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
-from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
+from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, pack_ids
 from renderers.tokenizer.engines.huggingface import check_text
 
 _CACHED_BYTES = 2**22 + 64
@@ -18,8 +18,8 @@ _CACHED_BYTES = 2**22 + 64
 _SHORTEST_PIECE = 32
 """The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
 
-EncodedParts = tuple[PackedIds, bytes, bytes, dict[str, PackedIds]]
-"""The ids of a text, the borders of its parts, the number of ids up to the end of each, and the pieces to keep."""
+EncodedParts = tuple[PackedIds, bytes, bytes]
+"""The ids of a text, the borders of its parts, and the number of ids up to the end of each part, all packed."""
 
 
 class NativeEngine:
@@ -72,27 +72,26 @@ class NativeEngine:
 
     def encode_parts(
         self,
-        text: str,
-        marks: list[TokenMatch],
+        texts: tuple[str, ...],
+        marks: tuple[list[TokenMatch], ...],
         added_tokens: Mapping[str, int],
-        young: dict[str, PackedIds],
-        old: dict[str, PackedIds],
-    ) -> EncodedParts | None:
-        """Encode a text that is cut at matches, in one call, with the pieces that two dicts already have.
+        pieces: PieceCache[PackedIds],
+    ) -> Sequence[EncodedParts | None]:
+        """Encode texts that are cut at matches, with the pieces of a cache, which gets the new ones.
 
-        The text between the matches is also cut at the tokens of `cutting`. None if the engine does not take each piece
-        of it as it is.
+        The text between the matches is also cut at the tokens of `cutting`. A text is None if the engine does not take
+        each piece of it as it is.
         """
         if self._added is not None:
-            return None
+            return [None] * len(texts)
         if self._cuts:
-            marks = self._with_cuts(text, marks)
+            marks = tuple(map(self._with_cuts, texts, marks))
         block, cache = self.vocabulary.buffer, self._cache
-        try:
-            return native.encode_parts(block, cache, text, marks, added_tokens, young, old, _SHORTEST_PIECE)
-        except UnicodeEncodeError:
-            # A lone surrogate.
-            return None
+        young, old = pieces.generations
+        parts, fresh = native.encode_parts(block, cache, texts, marks, added_tokens, young, old, _SHORTEST_PIECE)
+        if fresh:
+            pieces.keep(young, fresh)
+        return parts
 
     def replace_used_cache(self) -> None:
         """Replace the cache of words in a forked process, if a thread of the parent was using it.
