@@ -56,8 +56,8 @@ def label(
     """
     roles = [message["role"] for message in messages]
     channels, places = index_spans(trace.spans, _are_results(roles))
-    found = _headers_of(roles, turn_format)
-    headers = [None if own is None else own_headers for own, own_headers in zip(places, found, strict=True)]
+    by_role = _headers_of(roles, turn_format)
+    headers = [None if own is None else own_headers for own, own_headers in zip(places, by_role, strict=True)]
     rules = TurnRules.of_format(turn_format, stop_tokens=stop_tokens, inline_reasoning=inline_reasoning)
     adjust = None
     if _adjusts_turns(conventions):
