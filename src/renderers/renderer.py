@@ -624,7 +624,7 @@ class ChatRenderer:
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
             retention = self._retention_in(context.pipeline) if arguments else self._default_retention
             retention = self.settings.thinking_retention or retention
-            switch = keeping_switch(self.family_match.family, context.pipeline.arguments)
+            switch = functools.partial(keeping_switch, self.family_match.family, context.pipeline.arguments)
             return Extension(context, prior, new, messages, retention, self._loss_reporter, switch).bridge()
 
     def bridge_to_next_turn(

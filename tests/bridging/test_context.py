@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import renderers.bridging.bridge
 from renderers import EMBEDDED, Bridge, BridgeReason, BridgeRefusal, ChatRenderer, create_renderer, load_tokenizer
-from renderers.bridging.context import BridgeContext, clear_proof_caches, field_rules
+from renderers.bridging.context import BridgeContext, clear_proof_caches
 from renderers.bridging.proofs import prove
 
 ASK = {"role": "user", "content": "Hi"}
@@ -70,7 +70,7 @@ def test_only_special_tokens_that_the_template_reads_are_literals() -> None:
     for mark, is_read in (("", False), ("{% if message.content == eos_token %}!{% endif %}", True)):
         renderer = renderer_for(mark)
         context = BridgeContext(renderer._pipeline, None, renderer.resolution.grammar.header)
-        literals = field_rules(context).literals
+        literals = context.field_rules.literals
         assert (renderer.tokenizer.special_tokens_map["eos_token"] in literals.within) is is_read
 
 

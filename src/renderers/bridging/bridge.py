@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from renderers.bridging.call_ids import find_other_id, with_call_names, with_some_ids
 from renderers.bridging.call_shape import call_delimiters
-from renderers.bridging.context import BridgeContext, RenderedTurn, field_rules
+from renderers.bridging.context import BridgeContext, RenderedTurn
 from renderers.bridging.earlier_calls import count_calls, cycle_markers
 from renderers.bridging.join import join_tokens, keeps_last_token
 from renderers.bridging.last_speaker import ends_with_assistant_message, role_headers
@@ -60,8 +60,8 @@ class Extension:
     """The new messages of the caller, without the ids and names that `new` has from the completion."""
     retention: ThinkingRetention | None
     losses: LossReporter
-    keeping_switch: str | None = None
-    """The template argument that keeps the reasoning of earlier turns, such as `clear_thinking=False`."""
+    keeping_switch: Callable[[], str | None]
+    """Returns the template argument that keeps the reasoning of earlier turns, such as `clear_thinking=False`."""
     may_lose: bool = False
     """True if new messages of which the template writes nothing are left out."""
 
@@ -154,7 +154,7 @@ class Extension:
 
     def _report_lost_messages(self, turn: Turn) -> None:
         """Raise the error of `render` if the template writes nothing of a new message after any history."""
-        sample = classify_sample(turn, self.new, self.context.learn(field_rules))
+        sample = classify_sample(turn, self.new, self.context.field_rules)
         outcomes = self._proof(sample, self.context).outcomes
         faults = [outcome.fault for outcome in outcomes]
         if not faults or any(fault is None or fault.reason is not BridgeReason.UNSUPPORTED_ROLE for fault in faults):
@@ -179,7 +179,7 @@ class Extension:
         yield Turn(state.reasoning, content, state.calls)
 
     def _find_suffix(self, turn: Turn) -> Suffix | BridgeRefusal:
-        sample = classify_sample(turn, self.new, self.context.learn(field_rules))
+        sample = classify_sample(turn, self.new, self.context.field_rules)
         if sample.turn.content in ("", PROBE_CONTENT):
             turn = turn._replace(content=sample.turn.content)
         suffix = self._suffix_by_proof(turn, sample, self.context)
@@ -276,7 +276,7 @@ class Extension:
         matching = [header for header in headers if header.generation_prompt and end.endswith(header.generation_prompt)]
         if matching and not any(header.is_default for header in matching):
             return "The prompt was rendered with other template arguments: pass them to the bridge."
-        switch = self.keeping_switch
+        switch = self.keeping_switch()
         is_read = switch is not None and turn_format.key.program.mentions(switch.partition("=")[0])
         if is_read and self.prior.state.reasoning is ReasoningState.SOME:
             return f"Render and bridge with {switch}, so that the template keeps the reasoning."

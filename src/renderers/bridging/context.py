@@ -215,6 +215,16 @@ class BridgeContext:
         return self.turn_format.key.program.text_uses
 
     @lazy
+    def field_rules(self) -> FieldRules:
+        """The rules that reduce a new message to its kind."""
+        program = self.turn_format.key.program
+        given = {**self.tokenizer.special_tokens_map, **self.samples.arguments}
+        arguments = {name: value for name, value in given.items() if program.mentions(name)}
+        uses = self.text_uses
+        literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
+        return FieldRules(program.readable_fields, literals, uses)
+
+    @lazy
     def turn_format(self) -> TurnFormat:
         """The delimiters of turns with these tools."""
         return self.pipeline.turn_format(with_tools=self.tools is not None)
@@ -240,16 +250,6 @@ class BridgeContexts:
         if not arguments:
             return self._pipeline
         return self._pipeline.with_settings(chat_template_kwargs={**self._pipeline.arguments, **arguments})
-
-
-def field_rules(context: BridgeContext) -> FieldRules:
-    """Return the rules that reduce a new message to its kind."""
-    program = context.turn_format.key.program
-    given = {**context.tokenizer.special_tokens_map, **context.samples.arguments}
-    arguments = {name: value for name, value in given.items() if program.mentions(name)}
-    uses = context.text_uses
-    literals = program.literals.among(uses.tested).with_texts(frozenset(_texts_in(arguments)))
-    return FieldRules(program.readable_fields, literals, uses)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

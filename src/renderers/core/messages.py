@@ -187,7 +187,8 @@ def list_messages(messages: Iterable[Any], *, kind: str = "messages") -> list[An
     Raises:
         MessageError: `messages` is not a list or another iterable of messages.
     """
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+    is_list = type(messages) is list
+    if not is_list and (isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable)):
         remedy = ": put it into a list" if isinstance(messages, Mapping) and kind != "conversations" else ""
         if isinstance(messages, str) and kind == "messages":
             remedy = ": put the text into a message such as {'role': 'user', 'content': 'Hello!'}"

@@ -107,8 +107,8 @@ class NativeEngine:
         start = 0
         for mark in (*marks, None):
             end = len(text) if mark is None else mark.start
-            found = find_special_tokens(text[start:end], self._cuts)
-            cuts += found if start == 0 else [TokenMatch(start + cut.start, start + cut.end, cut.text) for cut in found]
+            within = find_special_tokens(text[start:end], self._cuts)
+            cuts += [TokenMatch(start + cut.start, start + cut.end, cut.text) for cut in within] if start else within
             if mark is not None:
                 cuts.append(mark)
                 start = mark.end
