@@ -18,11 +18,12 @@ static PyMethodDef methods[] = {
      "`block` is a compiled vocabulary. `cache` is a bytearray for words. With `normalized`, texts are in the normal form\n"
      "of the vocabulary. `renderers.tokenizer.compiled.block` has the format."},
     {"encode_parts", native_encode_parts, METH_VARARGS,
-     "encode_parts(block, cache, text, marks, added, young, old, shortest): the ids of a text, the borders of its parts,\n"
-     "the number of ids up to the end of each part, and a dict of ids by piece. None if a piece is left out because of its\n"
-     "characters.\n\n"
-     "`marks` cut the text, and `added` has their ids. Pieces of at least `shortest` characters are looked up in the dicts\n"
-     "`young` and `old`. The dict has those that `young` does not have. `block` and `cache` are those of `encode_bpe`."},
+     "encode_parts(block, cache, texts, marks, added, young, old, shortest): for each text its ids, the borders of its\n"
+     "parts, and the number of ids up to the end of each part; and a dict of ids by piece. None in place of a text with a\n"
+     "lone surrogate, or if a piece is left out because of its characters.\n\n"
+     "`marks` cut the texts, and `added` has their ids. Pieces of at least `shortest` characters are looked up in the\n"
+     "dicts `young` and `old`. The dict has those that `young` does not have. `block` and `cache` are those of\n"
+     "`encode_bpe`. Other threads can run between pieces."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,
@@ -77,6 +78,9 @@ static PyMethodDef methods[] = {
     {"join", native_join, METH_VARARGS,
      "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
+    {"join_regions", native_join_regions, METH_VARARGS,
+     "join_regions(regions, tokens, first, type): the parts of a completion, each with its region and its tokens.\n\n"
+     "`tokens` are the tokens after the regions. `first` is the region before all."},
     {"join_pieces", native_join_pieces, METH_VARARGS,
      "join_pieces(pieces, first, borders, marks, added_tokens): the ids of a text as uint32, and the number of ids up to\n"
      "the end of each part as int64. Pieces from `first` on are the ids of the parts that are not empty, as bytes.\n"

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 26 /* increased with every change of an interface */
+#define VERSION 27 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_attribute_spans(PyObject *module, PyObject *args);
@@ -31,6 +31,7 @@ PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_keeps_bpe(PyObject *module, PyObject *args);
 PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);
+PyObject *native_join_regions(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);
 PyObject *native_copy_json(PyObject *module, PyObject *args);
 PyObject *native_untrack(PyObject *module, PyObject *value);

@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from renderers.core.completions import ParsedPart, Region
 from renderers.core.messages import _KEYS
 from renderers.core.native import native
 from renderers.core.spans import Span
@@ -97,6 +98,12 @@ def _join_pieces() -> Call:
 
 def _encoded() -> tuple[str, array[int], array[int], array[int], array[int]]:
     return "abcdef", array("I", [0, 0, 0]), array("I", [3]), array("q", [0, 6]), array("q", [3])
+
+
+def _join_regions() -> Call:
+    regions: Any = [Region.MARKER, Region.CALL] * 20
+    tokens = list(range(1_000, 1_040))
+    return native.join_regions, [regions, tokens, Region.MARKER, ParsedPart], [regions, tokens]
 
 
 def _encode_parts() -> Call:
@@ -295,6 +302,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     for make in (
         *(
             _join,
+            _join_regions,
             _encode_bpe,
             _encode_parts,
             _split_text,

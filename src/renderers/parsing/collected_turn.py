@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any, TypeVar
 
 from renderers.core.completions import (
     CalledTool,
@@ -16,9 +17,12 @@ from renderers.core.completions import (
     Region,
     SkippedText,
 )
+from renderers.core.native import native
 from renderers.parsing.buffer import find_starts
 from renderers.parsing.compiled import BESIDE_CALLS
 from renderers.parsing.ended_calls import add_recoveries
+
+Part = TypeVar("Part", bound=tuple[Any, ...])
 
 # Attributes of enum classes are slow in Python 3.11.
 _START, _REASONING, _CALL = Region.START, Region.REASONING, Region.CALL
@@ -27,6 +31,31 @@ _CALL_REGIONS = (_MARKER, _MARKER, _CALL, _MARKER)
 """The regions up to a call, of its opening marker, of its text, and of its closing marker."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
+
+
+def join_regions_in_python(regions: list[Any], tokens: list[int], first: Any, kind: type[Part], /) -> tuple[Part, ...]:
+    """Return the parts of a completion, each with its region and its tokens. Those of equal regions are joined.
+
+    `tokens` are the tokens after the regions. Regions without tokens are left out. `first` is the region before all.
+
+    >>> join_regions_in_python(["a", "b", "b", "c"], [1, 3, 4, 4], "a", tuple)
+    (('a', 0, 1), ('b', 1, 4))
+    """
+    parts: list[Part] = []
+    part, start, end = first, 0, 0
+    for region, token in zip(regions, tokens, strict=True):
+        if token > end:
+            if region is not part:
+                if start < end:
+                    parts.append(tuple.__new__(kind, (part, start, end)))
+                part, start = region, end
+            end = token
+    if start < end:
+        parts.append(tuple.__new__(kind, (part, start, end)))
+    return tuple(parts)
+
+
+join_regions = join_regions_in_python if native is None else native.join_regions
 
 
 class CollectedTurn:
@@ -70,12 +99,11 @@ class CollectedTurn:
 
         The places are the start of the text with its markers, the start and the end of the text, and the end of all.
         """
-        first = len(self._ends)
+        self._call_places += [len(self._ends)] * len(calls)
         self._ends += places
         self._regions += _CALL_REGIONS
-        for call in calls:
-            add_recoveries(call, recoveries)
-            self._call_places.append(first)
+        if recoveries:
+            add_recoveries(calls[0], recoveries)
         self.calls += calls
 
     def response(self) -> ParsedResponse:
@@ -105,18 +133,7 @@ class CollectedTurn:
         self._regions.append(_MARKER)
         self._ends.append(len(self.text) + 1)
         tokens = find_starts(self._starts, self._ends)
-        parts: list[ParsedPart] = []
-        part, start, end = _MARKER, 0, 0
-        for region, token in zip(self._regions, tokens):  # noqa: B905 - takes less time
-            if token > end:
-                if region is not part:
-                    if start < end:
-                        parts.append(_new(ParsedPart, (part, start, end)))
-                    part, start = region, end
-                end = token
-        if start < end:
-            parts.append(_new(ParsedPart, (part, start, end)))
-        return tokens, tuple(parts)
+        return tokens, join_regions(self._regions, tokens, _MARKER, ParsedPart)
 
     def _number_calls(self, tokens: list[int]) -> tuple[Recovery, ...]:
         """Set the tokens of all calls. Return their differences from the format."""

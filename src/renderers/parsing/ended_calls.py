@@ -61,14 +61,14 @@ def ended_calls(
     `recoveries` are the differences of the first one from the format. More can be appended.
     """
     payload, raw, opening, closing, section_closing = written
-    tool_format, marker_text = compiled.tool_format, compiled.marker_text
+    tool_format, decode = compiled.tool_format, compiled.marker_text.decode
     assert tool_format is not None
     if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
         several = _read_several(payload, compiled, cut_off=broken is _UNCLOSED)
         if several:
             last = several[-1]
             if last.status is not _OK:
-                last.text = last.raw + marker_text.decode(closing)
+                last.text = last.raw + decode(closing)
             elif broken is _UNCLOSED:
                 recoveries.append(RecoveryKind.MISSING_CLOSING_MARKER)
             kind = RecoveryKind.SEVERAL_CALLS if len(several) > 1 else RecoveryKind.OTHER_SYNTAX
@@ -81,7 +81,7 @@ def ended_calls(
     call.raw, call.status = raw, broken or call.status
     if call.status is not _OK:
         closing += section_closing if broken is not _UNCLOSED else ""
-        call.text = marker_text.decode(opening) + raw + marker_text.decode(closing)
+        call.text = decode(opening) + raw + decode(closing)
     return [call]
 
 
