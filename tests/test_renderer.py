@@ -128,7 +128,9 @@ def test_arguments_of_a_render_take_precedence_over_those_of_the_renderer() -> N
 
 def test_the_text_is_that_of_the_ids(renderer: ChatRenderer) -> None:
     messages = [*HI, {"role": "assistant", "content": "Yes"}]
-    for arguments in ({"add_generation_prompt": True}, {"continue_final_message": True}, {"tools": TOOLS}):
+    options: list[dict[str, Any]] = [{"add_generation_prompt": True}, {"tools": TOOLS}]
+    options += [{"continue_final_message": True}, {"continue_final_message": []}]
+    for arguments in options:
         assert renderer.render_text(messages, **arguments) == text(renderer, messages, **arguments)
     images = create_renderer(EMBEDDED, chat_template="{% for p in messages[0].content %}[{{ p.type }}]{% endfor %}")
     image = [{"role": "user", "content": [{"type": "image", "image": "x"}]}]

@@ -6,7 +6,7 @@
 #include "bpe.h"
 
 #define HEADER 16
-#define LOCKED 16384 /* the bytes that are encoded before the global lock is released */
+#define RELEASE_AFTER 16384 /* the bytes that are encoded before the global lock is released */
 #define FORMAT 5
 
 int fail_damaged(void)
@@ -185,7 +185,7 @@ static int encode_spaced(Encoder *encoder, const uint8_t *text, size_t size)
     return failed;
 }
 
-static int encode_unlocked(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
+static int encode_piece_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
 {
     /* Merges take up to 24 bytes for each byte, and numbers of places 32 bits. */
     if (size > INT32_MAX / 4 || size > SIZE_MAX / 128 || !is_taken(encoder->vocabulary, bytes, size, normalized))
@@ -197,12 +197,12 @@ static int encode_unlocked(Encoder *encoder, const uint8_t *bytes, size_t size, 
 
 int encode_bytes(Encoder *encoder, const uint8_t *bytes, size_t size, int normalized)
 {
-    encoder->locked += size;
-    if (encoder->locked < LOCKED)
-        return encode_unlocked(encoder, bytes, size, normalized);
-    encoder->locked = 0;
+    encoder->unreleased += size;
+    if (encoder->unreleased < RELEASE_AFTER)
+        return encode_piece_bytes(encoder, bytes, size, normalized);
+    encoder->unreleased = 0;
     PyThreadState *thread = PyEval_SaveThread();
-    int status = encode_unlocked(encoder, bytes, size, normalized);
+    int status = encode_piece_bytes(encoder, bytes, size, normalized);
     PyEval_RestoreThread(thread);
     return status;
 }
@@ -236,7 +236,7 @@ static PyObject *ids_of_str(Encoder *encoder, PyObject *text, int normalized)
     return PyBytes_FromStringAndSize((const char *)encoder->ids, (Py_ssize_t)(encoder->count * sizeof(uint32_t)));
 }
 
-/* Return the ids of all texts of a list that nobody else has. */
+/* Return the ids of all texts of a list. No other code may have a reference to the list. */
 static PyObject *ids_of_all(Encoder *encoder, PyObject *texts, int normalized)
 {
     PyObject *result = PyList_New(0);

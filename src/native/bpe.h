@@ -121,7 +121,7 @@ typedef struct {
     Cached *cache; /* NULL if there is none */
     size_t cache_mask;
     uint64_t *cache_lock; /* not 0 while an encoder uses the cache; NULL if there is no cache */
-    size_t locked;        /* the bytes that were encoded since the global lock was last released */
+    size_t unreleased;    /* the bytes that were encoded since the global lock was last released */
     /* Words are looked up a few at a time, so that the processor fetches their slots at once. */
     Pending pending[PENDING];
     size_t pending_count;

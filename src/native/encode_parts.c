@@ -16,7 +16,7 @@ typedef struct {
     Py_ssize_t length, character;
 } Cursor;
 
-/* What is encoded with. The references are borrowed. */
+/* The encoder and its caches. The references are borrowed. */
 typedef struct {
     Encoder encoder;
     PyObject *young, *old; /* dicts of the ids of pieces */
@@ -209,6 +209,9 @@ static PyObject *encode_each(Pieces *pieces, PyObject *texts, PyObject *marks, P
         return NULL;
     }
     PyObject *rows = PyTuple_New(count);
+    /* Other threads run meanwhile, and must not find a tuple that is not filled. */
+    if (rows != NULL)
+        PyObject_GC_UnTrack(rows);
     for (Py_ssize_t at = 0; at < count && rows != NULL; at++)
         if (set_item(rows, at, encode_checked(pieces, PyTuple_GetItem(texts, at), PyTuple_GetItem(marks, at), added)))
             Py_CLEAR(rows);

@@ -43,21 +43,22 @@ def run_batch(
 
 
 def attempt_each(run: Callable[[Item], Result], items: Iterable[Item | Exception]) -> list[Result | Exception]:
-    """Return the result of a function for each item, or the exception that it raises. Exceptions of before stay.
+    """Return the result of a function for each item, or the exception that it raises.
+
+    An item that is an exception is its own result.
 
     >>> attempt_each(int, ["1", KeyError("x"), "2"])
     [1, KeyError('x'), 2]
     """
-    results: list[Result | Exception] = []
-    for item in items:
-        if isinstance(item, Exception):
-            results.append(item)
-            continue
-        try:
-            results.append(run(item))
-        except Exception as error:
-            results.append(error)
-    return results
+    return [item if isinstance(item, Exception) else _attempt(run, item) for item in items]
+
+
+def _attempt(run: Callable[[Item], Result], item: Item) -> Result | Exception:
+    # The traceback of the error has this frame, which must not refer to the results.
+    try:
+        return run(item)
+    except Exception as error:
+        return error
 
 
 def _add_place(error: Exception, place: str) -> None:

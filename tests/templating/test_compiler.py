@@ -54,6 +54,7 @@ def test_a_loop_that_emits_nothing_opens_no_scope() -> None:
         ("{% for m in messages %}{% if not n.x %}{{ m }}{% else %}{% endif %}{% endfor %}", True),
         ("{% for m in messages %}{% if not n.x %}{{ m }}{% else %}a{% endif %}{% endfor %}", False),
         ("{% for m in messages %}{% if not n.x %}{{ m }}{% endif %} {% endfor %}", False),
+        ("{% for m in messages %}{% if not n.x %}{{ m }}{% endif %}{{ raise_exception('no') }}{% endfor %}", False),
         ("{% for m in messages %}{% if not n.x and m.y %}{{ m }}{% endif %}{% endfor %}", False),
         ("{% for m in messages %}{% if not y %}{{ m }}{% endif %}{% endfor %}", False),
         ("{% for m in messages %}{% if m.y %}{% elif n.x %}{% endif %}{% endfor %}", False),

@@ -151,7 +151,7 @@ def reduce_text(text: str, rules: FieldRules, word: str) -> str:
         return text
     runs = literals.find_runs(text, partial=uses.joins_texts)
     if not runs:
-        # Most texts neither begin nor end with whitespace. All that can be kept of a piece was looked for above.
+        # Most texts neither begin nor end with whitespace, so they have no ends to keep.
         is_free = len(text.strip()) == len(text) > 0 and not literals.is_whole(text)
         reduced = word if is_free else _reduce_piece(text, rules, word)
         is_short = len(reduced) <= uses.short_length

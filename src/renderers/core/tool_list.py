@@ -43,21 +43,22 @@ _SHARED: BoundedTable[list[tuple[list[JsonObject], ToolList]]] = BoundedTable(ke
 """The shared lists by the names of the tools, each with its items as a plain list."""
 
 
-_LAST: list[tuple[list[JsonObject], ToolList]] = []
-"""The shared list that was found last, if any. Most calls have its tools, so it is compared before names are read."""
+_last: tuple[list[JsonObject], ToolList] | None = None
+"""The shared list that was found last. Most calls have its tools, so it is compared before names are read."""
 
 
 def find_shared(tools: list[Any]) -> ToolList | None:
     """Return the shared list with the same content as a caller's tools; None if there is none."""
-    for plain, shared in _LAST:
-        if same_json(tools, plain):
-            return shared
+    global _last
+    last = _last
+    if last is not None and same_json(tools, last[0]):
+        return last[1]
     names = _names_of(tools)
     if names is not None:
-        for plain, shared in _SHARED.get(names, list):
-            if same_json(tools, plain):
-                _LAST[:] = [(plain, shared)]
-                return shared
+        for entry in _SHARED.get(names, list):
+            if same_json(tools, entry[0]):
+                _last = entry
+                return entry[1]
     return None
 
 

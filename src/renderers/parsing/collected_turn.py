@@ -34,7 +34,7 @@ _new = tuple.__new__
 
 
 def join_regions_in_python(regions: list[Any], tokens: list[int], first: Any, kind: type[Part], /) -> tuple[Part, ...]:
-    """Return the parts of a completion, each with its region and its tokens. Those of equal regions are joined.
+    """Return the parts of a completion, each with its region and its tokens. Adjacent parts of one region are joined.
 
     `tokens` are the tokens after the regions. Regions without tokens are left out. `first` is the region before all.
 

@@ -14,6 +14,7 @@ from renderers.core.options import SamplingConventions
 from renderers.core.spans import LabelledSpan, TokenMatch, Trace
 from renderers.core.text import compile_alternation
 from renderers.core.tokens import TokenRun
+from renderers.errors import TemplateLimitError
 from renderers.probing.turn_format import TurnFormat
 from renderers.rendering.span_labels import CHANNELS, ROLE, Media, Turn, index_spans, label_spans
 from renderers.rendering.turns import Headers, TurnRules, find_turns
@@ -56,8 +57,7 @@ def label(
     """
     roles = [message["role"] for message in messages]
     channels, places = index_spans(trace.spans, _are_results(roles))
-    by_role = _headers_of(roles, turn_format)
-    headers = [None if own is None else own_headers for own, own_headers in zip(places, by_role, strict=True)]
+    headers = _headers_of(roles, turn_format, are_written=[own is not None for own in places])
     rules = TurnRules.of_format(turn_format, stop_tokens=stop_tokens, inline_reasoning=inline_reasoning)
     adjust = None
     if _adjusts_turns(conventions):
@@ -88,7 +88,12 @@ def attribute_spans(
     roles = [message["role"] for message in messages]
     rules = TurnRules.of_format(turn_format, stop_tokens=stop_tokens, inline_reasoning=True)
     channel_rules = _are_results(roles), field_channel, CHANNELS, ROLE
-    turn_rules = _headers_of(roles, turn_format), tokens, rules.in_c
+    try:
+        headers = _headers_of(roles, turn_format, are_written=[True] * len(roles))
+    except TemplateLimitError:
+        # The turns that are not written need no headers.
+        return None
+    turn_rules = headers, tokens, rules.in_c
     runs: Runs | None = call_native(
         "attribute_spans", vocab, encoded, trace.spans, *channel_rules, *turn_rules, TokenRun
     )
@@ -99,13 +104,13 @@ def _are_results(roles: list[str]) -> list[bool]:
     return [role in RESULT_ROLES for role in roles]
 
 
-def _headers_of(roles: list[str], turn_format: TurnFormat) -> list[Headers | None]:
-    """Return the headers of each turn; None for messages of other roles."""
+def _headers_of(roles: list[str], turn_format: TurnFormat, *, are_written: list[bool]) -> list[Headers | None]:
+    """Return the headers of each turn that was written; None for other messages."""
     headers: list[Headers | None] = []
     known: dict[str, Headers] = {}
     previous = ""
-    for role in roles:
-        if role == "assistant":
+    for role, is_written in zip(roles, are_written, strict=True):
+        if role == "assistant" and is_written:
             if previous not in known:
                 known[previous] = turn_format.headers(previous)
             headers.append(known[previous])

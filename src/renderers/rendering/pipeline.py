@@ -281,16 +281,16 @@ class RenderPipeline:
     ) -> RunConversation:
         """Return a function that runs the program as `run` does, over conversations that all have tools or all none."""
         merged = {**self.arguments, **arguments} if arguments else self.arguments
-        options = with_tools, bool(add_generation_prompt), continue_final_message
+        options = with_tools, bool(add_generation_prompt)
         if arguments or continue_final_message:
-            run_program = self._prepare_program(*options, merged)
+            run_program = self._prepare_program(*options, continue_final_message, merged)
         else:
             known = self._prepared.get(options)
-            run_program = self._prepared[options] = known or self._prepare_program(*options, merged)
+            run_program = self._prepared[options] = known or self._prepare_program(*options, False, merged)
         return lambda messages, tools: RenderedText(run_program(messages, tools), self, messages, tools, merged)
 
     @lazy
-    def _prepared(self) -> dict[tuple[bool, bool, bool | str], RunProgram]:
+    def _prepared(self) -> dict[tuple[bool, bool], RunProgram]:
         """The functions of most renders, by their options."""
         return {}
 

@@ -13,7 +13,7 @@ from renderers.templating import operators, sections
 from renderers.templating.expressions import STATIC_LOOP, field_of
 from renderers.templating.kinds import Kind, Loop, Names, Variable
 from renderers.templating.runtime import FIXED_NAMES
-from renderers.templating.statements import StatementCompiler, is_silent
+from renderers.templating.statements import StatementCompiler, is_empty, is_silent
 from renderers.templating.syntax import (
     branches_of,
     find_in,
@@ -224,11 +224,15 @@ class LoopCompiler(StatementCompiler):
                 entry = None
             # Unpacking can fail, and an `else` of the loop depends on the iterations.
             searches = (
-                isinstance(node.target, nodes.Name) and node.test is None and not node.else_ and not node.recursive
+                isinstance(node.target, nodes.Name)
+                and not (node.test or node.else_ or node.recursive)
+                and _is_choice(node.body)
+                # The other statements could raise an exception.
+                and sum(not is_empty(statement) for statement in node.body) == 1
             )
             with self._state(
                 _entry=entry,
-                _searches=searches and _is_choice(node.body),
+                _searches=searches,
                 _frames=self._frames + 1,
                 _is_quiet=plan.is_quiet,
                 _message_loop=plan.is_message,

@@ -191,7 +191,7 @@ class StatementCompiler(ExpressionCompiler):
             header = "else:" if test is None else f"{'elif' if index else 'if'} {self._code(test)}:"
             is_steady = is_steady and (test is None or self._is_steady(test))
             with self._indented(header), self._state(_branches=self._branches + scoped):
-                if is_steady and all(map(_is_empty, body)):
+                if is_steady and all(map(is_empty, body)):
                     self._line("break")
                     continue
                 if entry is not None and not all(map(self._ignores_scope, body)):
@@ -463,7 +463,7 @@ def _macro_uses(node: nodes.Macro | nodes.CallBlock) -> list[str]:
     return [name for name in ("caller", "varargs", "kwargs") if name in used - parameters]
 
 
-def _is_empty(node: nodes.Node) -> bool:
+def is_empty(node: nodes.Node) -> bool:
     """Return True if a statement does nothing."""
     return isinstance(node, nodes.Output) and all(
         isinstance(part, nodes.TemplateData) and not part.data for part in node.nodes

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
 import struct
 import unicodedata
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -192,6 +194,35 @@ def test_parts_that_do_not_fit_are_refused(name: str, value: object, error: type
     assert encode(*arguments.values()) is not None
     with pytest.raises(error):
         encode(*{**arguments, name: value}.values())
+
+
+def test_other_threads_do_not_find_results_that_are_not_complete() -> None:
+    count = 1_237
+    texts, marks = ("ab",) * count, ([TokenMatch(0, 1, Noticed("<a>"))],) * count
+
+    def check() -> None:
+        own = {id(texts), id(marks)}
+        unknown = [item for item in gc.get_objects() if type(item) is tuple and len(item) == count]
+        seen.extend(item for item in unknown if id(item) not in own)
+
+    seen: list[object] = []
+    monitors = iter([check])
+    Noticed.notice = lambda: next(monitors, lambda: None)()
+    rows, _ = native.encode_parts(example(), bytearray(), texts, marks, ADDED, {}, {}, 0)
+    assert not seen
+    assert next(monitors, None) is None
+    assert len(rows) == count
+
+
+class Noticed(str):
+    """A text that calls a function when it is looked up."""
+
+    __slots__ = ()
+    notice: ClassVar[Callable[[], None]]
+
+    def __hash__(self) -> int:
+        type(self).notice()
+        return super().__hash__()
 
 
 def test_any_text_is_encoded_alike() -> None:

@@ -54,6 +54,13 @@ def test_a_long_piece_is_not_kept() -> None:
     assert len(encode.asked) == 2
 
 
+def test_many_pieces_at_once_do_not_exceed_the_capacity() -> None:
+    cache = PieceCache(Counting(), size=len, capacity=CAPACITY)
+    texts = list(map(str, range(500)))
+    assert cache.lookup(texts) == list(map(letters, texts))
+    assert 0 < len(cache._young) + len(cache._old) < 40
+
+
 @given(st.lists(st.lists(st.text("ab", max_size=3), max_size=5), max_size=20))
 def test_the_ids_are_always_those_of_the_text(batches: list[list[str]]) -> None:
     cache = PieceCache(Counting(), size=len, capacity=CAPACITY)

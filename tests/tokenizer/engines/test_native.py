@@ -245,7 +245,7 @@ def test_words_share_a_small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_threads_run_while_a_long_text_is_encoded() -> None:
     engine = engine_of(load_tokenizer(str(EMBEDDED)).vocab)
-    text = "Some words of a long text. " * 2**17
+    text = "Some words of a long text. " * 2**19
     begun, order = threading.Semaphore(0), []
 
     def encode() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
@@ -91,10 +92,19 @@ class PieceCache(Generic[V]):
 
     def keep(self, young: dict[str, V], entries: dict[str, V]) -> None:
         """Add entries to the young generation, except for large ones. That of `generations` may be older by now."""
-        size = self._size_of_entries(entries)
-        if size > self._capacity >> 3 and self._may_be_large(entries):
+        size, most = self._size_of_entries(entries), self._capacity >> 3
+        if size <= most:
+            self._add(young, entries, size)
+            return
+        if self._may_be_large(entries):
             entries = {text: value for text, value in entries.items() if not self._is_large(text, value)}
-            size = self._size_of_entries(entries)
+        # In portions, so that a generation does not become much larger than the capacity.
+        rest, portion = iter(entries.items()), max(1, len(entries) * most // size)
+        while added := dict(itertools.islice(rest, portion)):
+            self._add(young, added, self._size_of_entries(added))
+            young = self._young
+
+    def _add(self, young: dict[str, V], entries: dict[str, V], size: int) -> None:
         young.update(entries)
         self._size += size
         if self._size > self._capacity:
