@@ -68,11 +68,7 @@ def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> 
 
 def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
     """Encode a rendered text, adding no special tokens."""
-    if cuts.plain is None and isinstance(tokenizer, LoadedTokenizer):
-        (parts,) = tokenizer.vocab.encode_parts((text,), (cuts.marks,))
-        if parts is not None:
-            return _unpack(text, parts)
-    return _encode_in_pieces(tokenizer, [(text, cuts)])[0]
+    return encode_texts(tokenizer, [(text, cuts)])[0]
 
 
 def _encode_at_once(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText | None]:
