@@ -22,7 +22,8 @@ from renderers.rendering.loss_check import may_lose
 from renderers.rendering.pipeline import RenderedText
 from renderers.templating import ChatTemplate
 from renderers.templating.scopes import TEXT_TYPES
-from renderers.templating.values import MixedText, field_text
+from renderers.templating.texts import field_text
+from renderers.templating.values import MixedText
 from tests.stress_losses import renderer_of
 from tests.support.conversations import TOOLS
 from tests.support.parity import EACH_ONCE, mark

@@ -19,8 +19,8 @@ from renderers.core.messages import _KEYS
 from renderers.core.native import native
 from renderers.core.spans import Span
 from renderers.rendering import loss_check
-from renderers.templating import scopes, values
-from renderers.templating.values import field_text
+from renderers.templating import scopes, wrapping
+from renderers.templating.texts import field_text
 
 _ALLOCATIONS = 60
 """A collection is tried at each of so many allocations after the beginning of a call."""
@@ -249,12 +249,12 @@ def _containers(data: Any) -> list[Any]:
 
 def _wrap_contents() -> Call:
     data = _data()
-    return native.wrap_contents, [data, 0, (), values._TYPES], _containers(data)
+    return native.wrap_contents, [data, 0, (), wrapping._TYPES], _containers(data)
 
 
 def _wrap_list() -> Call:
     data = [*_data().values()]
-    return native.wrap_contents, [data, 0, (), values._TYPES], _containers(data)
+    return native.wrap_contents, [data, 0, (), wrapping._TYPES], _containers(data)
 
 
 class _Message(dict[str, Any]):
@@ -263,7 +263,7 @@ class _Message(dict[str, Any]):
 
 def _wrap_messages() -> Call:
     messages, wrapped = [_data() for _ in range(4)], list[Any]()
-    return native.wrap_messages, [messages, wrapped, _Message, values._TYPES], _containers(messages)
+    return native.wrap_messages, [messages, wrapped, _Message, wrapping._TYPES], _containers(messages)
 
 
 def _copy_json() -> Call:

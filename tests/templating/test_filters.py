@@ -12,7 +12,9 @@ from jinja2.exceptions import TemplateRuntimeError
 from renderers.templating.filters import FILTERS, apply_filter
 from renderers.templating.limits import LIMITS, Budget
 from renderers.templating.sandbox import ChatEnvironment
-from renderers.templating.values import Owner, field_text, join_texts, plain, runs_of, wrap
+from renderers.templating.texts import field_text, join_texts, plain, runs_of
+from renderers.templating.values import Owner
+from renderers.templating.wrapping import wrap
 
 OWNER: Owner = (0, ("content",))
 TEXT = "  Hello wide\nWORLD <b> 12  "

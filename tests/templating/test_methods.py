@@ -14,21 +14,14 @@ from hypothesis import strategies as st
 from jinja2.exceptions import SecurityError, UndefinedError
 from markupsafe import Markup
 
+from renderers.templating.iteration import characters
 from renderers.templating.limits import Budget, TemplateLimits
+from renderers.templating.lookups import item, slice_of
 from renderers.templating.methods import call_method
-from renderers.templating.operators import add, characters, item, modulo, multiply, slice_of
-from renderers.templating.values import (
-    Owner,
-    SafeText,
-    field_text,
-    fill_gaps,
-    join_texts,
-    mixed_text,
-    plain,
-    runs_of,
-    safe_text,
-    wrap,
-)
+from renderers.templating.operators import add, modulo, multiply
+from renderers.templating.texts import field_text, fill_gaps, join_texts, mixed_text, plain, runs_of, safe_text
+from renderers.templating.values import Owner, SafeText
+from renderers.templating.wrapping import wrap
 
 FIRST: Owner = (0, ("content",))
 SECOND: Owner = (3, ("tool_calls", 0, "function", "name"))

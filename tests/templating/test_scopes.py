@@ -13,7 +13,9 @@ from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
 from renderers.core.native import COMPILED, native
 from renderers.core.spans import Span, Trace, written_fields
 from renderers.templating import ChatTemplate, scopes
-from renderers.templating.values import MixedText, field_text, wrap_message
+from renderers.templating.texts import field_text
+from renderers.templating.values import MixedText
+from renderers.templating.wrapping import wrap_message
 
 SYSTEM = {"role": "system", "content": "S"}
 USER = {"role": "user", "content": "U"}

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED
 from renderers.templating.limits import LIMITS, Budget
+from renderers.templating.texts import plain, runs_of
 from renderers.templating.tojson import to_json
-from renderers.templating.values import Owner, open_data, plain, runs_of, wrap
+from renderers.templating.values import Owner
+from renderers.templating.wrapping import open_data, wrap
 
 OPTIONS: list[dict[str, Any]] = [
     {"ensure_ascii": False, "indent": None, "separators": None, "sort_keys": False},

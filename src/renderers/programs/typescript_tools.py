@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 from renderers.core.jsontypes import JsonObject
 from renderers.core.tool_list import ToolList
 from renderers.errors import MessageError
-from renderers.templating.values import NO_MESSAGE, Run, mixed_text
+from renderers.templating.texts import mixed_text
+from renderers.templating.values import NO_MESSAGE, Run
 
 DECLARATIONS = "tools_ts_str"
 """The template variable with the declarations. A caller that passes it, even as an empty text, declares the tools."""

@@ -1,8 +1,8 @@
 """Compile the syntax tree of a chat template to one Python function.
 
 The function appends pieces of text to a list. Constants are plain strings, values are texts with owners, and scopes
-mark where the text of an iteration or a branch begins. Generated code calls the functions of `operators`, `methods`,
-`filters`, `predicates` and `scopes`, and never looks up an attribute of a value by a name from the template.
+mark where the text of an iteration or a branch begins. Generated code calls the functions of the modules in `runtime`,
+and never looks up an attribute of a value by a name from the template.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from renderers.templating.loops import LoopCompiler, LoopPlace
 from renderers.templating.runtime import RUNTIME
 from renderers.templating.scopes import Scope
 from renderers.templating.syntax import as_source_error
-from renderers.templating.values import message_index
+from renderers.templating.wrapping import message_index
 
 FILE_NAME = "<chat template>"
 

@@ -12,11 +12,11 @@ import jinja2
 from jinja2 import Undefined, nodes
 from jinja2.exceptions import SecurityError
 
-from renderers.templating import filters, methods, operators, predicates
+from renderers.templating import filters, global_functions, lookups, methods, predicates
 from renderers.templating.kinds import MARKUP_FILTERS, NUMBERS, SCALARS, Kind, KindInference, Loop, Names
 from renderers.templating.syntax import REFUSED_NAMES, prompt_condition, refuse
 
-_GLOBAL_CODES = {name: function.__name__ for name, function in operators.GLOBAL_FUNCTIONS.items()}
+_GLOBAL_CODES = {name: function.__name__ for name, function in global_functions.GLOBAL_FUNCTIONS.items()}
 STATIC_LOOP = frozenset("index index0 first last length revindex revindex0 previtem nextitem".split())
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 _INLINE_TESTS = {
@@ -324,7 +324,7 @@ class ExpressionCompiler:
     def _lookup(self, node: nodes.Getattr | nodes.Getitem, name: str, function: str) -> str:
         value, missing = self._code(node.node), self._undefined(name)
         kind = self._kinds.of(node.node, self._names)
-        if function == "attribute" and name in operators.DICT_METHODS:
+        if function == "attribute" and name in lookups.DICT_METHODS:
             return f"attribute({value}, {name!r}, {missing})"
         if kind is Kind.MESSAGE:
             variable = self._names.find(node.node.name) if isinstance(node.node, nodes.Name) else None
@@ -338,7 +338,7 @@ class ExpressionCompiler:
         if base is not None and base.is_namespace:
             general = f"{function}({value}, {name!r}, {missing})"
             return f"({value}.values.get({name!r}, {missing}) if {value}.__class__ is NamespaceValue else {general})"
-        if function == "item" and name in operators.DICT_METHODS:
+        if function == "item" and name in lookups.DICT_METHODS:
             return f"item({value}, {name!r}, {missing})"
         general = f"{function}({again}, {name!r}, {missing})"
         return f"({again}.get({name!r}, {missing}) if {first}.__class__ is D else {general})"

@@ -10,40 +10,17 @@ from jinja2 import Undefined
 from jinja2.exceptions import FilterArgumentError, TemplateRuntimeError
 from markupsafe import Markup
 
+from renderers.templating.iteration import iterate, mapping_pairs, pairs_of, type_name
 from renderers.templating.limits import Budget
+from renderers.templating.lookups import attribute, item, own_attribute, slice_of
 from renderers.templating.methods import call_method, join, replace, splitlines
-from renderers.templating.operators import (
-    attribute,
-    item,
-    iterate,
-    make_safe,
-    mapping_pairs,
-    modulo,
-    need_text,
-    own_attribute,
-    pairs_of,
-    slice_of,
-    to_text,
-    type_name,
-    weighed,
-    without_owners,
-)
+from renderers.templating.operators import make_safe, modulo, need_text, to_text, weighed, without_owners
 from renderers.templating.predicates import PREDICATES, test
 from renderers.templating.sandbox import ChatEnvironment
 from renderers.templating.sizes import ITEM, depth_of, longest_text, size_of_sum, size_of_text
+from renderers.templating.texts import coarse_text, cut, field_text, join_runs, join_texts, mixed_text, plain
 from renderers.templating.tojson import to_json
-from renderers.templating.values import (
-    DataDict,
-    FieldText,
-    GroupValue,
-    coarse_text,
-    cut,
-    field_text,
-    join_runs,
-    join_texts,
-    mixed_text,
-    plain,
-)
+from renderers.templating.values import DataDict, FieldText, GroupValue
 
 _ESCAPED = 6
 """The most characters that escaping makes of one character."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jinja2
 from jinja2 import nodes
 
-from renderers.templating import operators, sections
+from renderers.templating import iteration, lookups, sections
 from renderers.templating.expressions import STATIC_LOOP, field_of
 from renderers.templating.kinds import Kind, Loop, Names, Variable
 from renderers.templating.runtime import FIXED_NAMES
@@ -91,7 +91,7 @@ class LoopCompiler(StatementCompiler):
             raise jinja2.TemplateAssertionError("Can't assign to special loop variable in for-loop target", node.lineno)
         is_loop = isinstance(node.iter, nodes.Name) and node.iter.name == "loop"
         if is_loop and self._names.loop is not None and self._names.find("loop") is None:
-            raise jinja2.TemplateAssertionError(operators.LOOP_ITEMS, node.lineno)
+            raise jinja2.TemplateAssertionError(iteration.LOOP_ITEMS, node.lineno)
         items = self._loop_items(node)
         if not node.recursive:
             first_line, first_place = len(self._lines), len(self._places)
@@ -309,7 +309,7 @@ class LoopCompiler(StatementCompiler):
             if field is not None and isinstance(node.node, nodes.Name) and node.node.name == name:
                 counts[field] = counts.get(field, 0) + 1
         for field, count in counts.items():
-            if count > 1 and field not in operators.DICT_METHODS:
+            if count > 1 and field not in lookups.DICT_METHODS:
                 python = self._fresh("m")
                 self._line(f"{python} = {variable.python}.get({field!r}, {self._undefined(field)})")
                 variable.fields[field] = python

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from jinja2 import nodes
 
-from renderers.templating.operators import METHOD_NAMES
+from renderers.templating.lookups import METHOD_NAMES
 from renderers.templating.tree import children, find_all
 
 LIST, MESSAGE, ANY, COUNT = "[messages]", "[message]", "[any field]", "[count]"

@@ -11,40 +11,16 @@ from jinja2 import Undefined
 from jinja2.exceptions import SecurityError, UndefinedError
 from markupsafe import Markup
 
+from renderers.templating.iteration import iterate, pairs_of, type_name
 from renderers.templating.limits import Budget
-from renderers.templating.operators import (
-    METHOD_NAMES,
-    MUTATORS,
-    attribute,
-    escape,
-    item,
-    iterate,
-    pairs_of,
-    to_text,
-    type_name,
-    weighed,
-    without_owners,
-)
+from renderers.templating.lookups import METHOD_NAMES, MUTATORS, attribute, item
+from renderers.templating.operators import escape, to_text, weighed, without_owners
 from renderers.templating.sandbox import LIST_CHANGES
 from renderers.templating.scopes import Scope, collect
 from renderers.templating.sizes import ITEM, LARGE, size_of_format, size_of_method, size_of_replacing, size_of_text
-from renderers.templating.values import (
-    DictView,
-    FieldText,
-    FunctionValue,
-    LoopValue,
-    MacroValue,
-    MethodValue,
-    SafeText,
-    coarse_text,
-    cut,
-    field_text,
-    join_runs,
-    mixed_text,
-    open_data,
-    plain,
-    runs_of,
-)
+from renderers.templating.texts import coarse_text, cut, field_text, join_runs, mixed_text, plain, runs_of
+from renderers.templating.values import DictView, FieldText, FunctionValue, LoopValue, MacroValue, MethodValue, SafeText
+from renderers.templating.wrapping import open_data
 
 _MARKER_SIGN = re.compile(r"[][<>{}|]|^$")
 """Characters of markers. Also matches a text without any character."""

@@ -6,15 +6,25 @@ from typing import Any
 
 from jinja2 import Undefined
 
-from renderers.templating import filters, methods, operators, predicates, scopes, sections, values
+from renderers.templating import (
+    filters,
+    global_functions,
+    iteration,
+    lookups,
+    methods,
+    operators,
+    predicates,
+    scopes,
+    sections,
+    texts,
+    values,
+    wrapping,
+)
+
+_MODULES = (values, texts, wrapping, scopes, lookups, iteration, operators, global_functions, methods, predicates)
 
 RUNTIME: dict[str, Any] = {
-    **{
-        name: value
-        for module in (values, scopes, operators, methods, predicates)
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-    },
+    **{name: value for module in _MODULES for name, value in vars(module).items() if not name.startswith("_")},
     **{f"f_{name}": function for name, function in filters.FILTERS.items()},
     **{f"is_{name}": predicates.PREDICATES[name] for name in predicates.BARE},
     "apply_filter": filters.apply_filter,

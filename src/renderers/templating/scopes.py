@@ -12,21 +12,9 @@ from typing import Any
 
 from renderers.core.native import COMPILED, native
 from renderers.core.spans import Span
-from renderers.templating.values import (
-    NO_MESSAGE,
-    DataDict,
-    FieldText,
-    MixedText,
-    Owner,
-    Run,
-    SafeText,
-    common_message,
-    cut,
-    fill_gaps,
-    message_index,
-    mixed_text,
-    runs_of,
-)
+from renderers.templating.texts import common_message, cut, fill_gaps, mixed_text, runs_of
+from renderers.templating.values import NO_MESSAGE, DataDict, FieldText, MixedText, Owner, Run, SafeText
+from renderers.templating.wrapping import message_index
 
 _LEADING_ROLES = frozenset({"system", "developer"})
 _new_text = str.__new__

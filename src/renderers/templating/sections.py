@@ -15,7 +15,8 @@ from typing import Any
 from jinja2 import Undefined
 
 from renderers.templating.scopes import Scope
-from renderers.templating.values import DataList, FieldText, MixedText, mixed_text, plain
+from renderers.templating.texts import mixed_text, plain
+from renderers.templating.values import DataList, FieldText, MixedText
 
 _MOST_SECTIONS = 8
 """The number of outputs that are kept for each list of tools."""

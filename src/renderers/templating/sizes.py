@@ -12,7 +12,8 @@ import string
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from renderers.templating.values import DictView, NamespaceValue, plain
+from renderers.templating.texts import plain
+from renderers.templating.values import DictView, NamespaceValue
 
 ITEM = 64
 """The characters that a list item counts as: about its memory."""

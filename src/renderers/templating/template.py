@@ -26,24 +26,15 @@ from renderers.errors import (
     TraceMismatchError,
 )
 from renderers.templating.compiler import CompiledTemplate, compile_template
+from renderers.templating.global_functions import GLOBAL_FUNCTIONS
 from renderers.templating.limits import LIMITS, Budget, TemplateLimits
-from renderers.templating.operators import GLOBAL_FUNCTIONS
 from renderers.templating.sandbox import ChatEnvironment, RaisedByTemplateError, protect
 from renderers.templating.scopes import pieces_before, root_scope, settle_spans, written_fields
 from renderers.templating.sizes import size_of_text, size_of_widths
 from renderers.templating.syntax import parse_template
-from renderers.templating.values import (
-    DataDict,
-    FieldText,
-    FunctionValue,
-    MessageList,
-    MixedText,
-    field_text,
-    plain,
-    wrap,
-    wrap_message,
-    wrap_plain_messages,
-)
+from renderers.templating.texts import field_text, plain
+from renderers.templating.values import DataDict, FieldText, FunctionValue, MessageList, MixedText
+from renderers.templating.wrapping import wrap, wrap_message, wrap_plain_messages
 
 _PLAIN_TYPES = {
     **dict.fromkeys(("FieldText", "MixedText"), "str"),

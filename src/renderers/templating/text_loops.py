@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jinja2 import nodes
 
-from renderers.templating.operators import METHOD_NAMES
+from renderers.templating.lookups import METHOD_NAMES
 from renderers.templating.syntax import names_in_target
 from renderers.templating.tree import children, find_all
 

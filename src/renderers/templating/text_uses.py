@@ -16,13 +16,7 @@ from jinja2 import nodes
 
 from renderers.core.literals import SHORT_TEXT, TemplateLiterals, TextUses
 from renderers.templating.compared_messages import compares_messages
-from renderers.templating.literals import (
-    TESTING,
-    constant_texts,
-    literals_of,
-    template_literals,
-    template_variables,
-)
+from renderers.templating.literals import TESTING, constant_texts, literals_of, template_literals, template_variables
 from renderers.templating.message_values import (
     ANY,
     APPENDING,

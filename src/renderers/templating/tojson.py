@@ -10,22 +10,18 @@ from typing import Any
 from renderers.core.native import COMPILED, native
 from renderers.templating.limits import Budget
 from renderers.templating.sizes import depth_of, longest_text, size_of_text
-from renderers.templating.values import (
-    DataDict,
-    DataList,
-    FieldFloat,
-    FieldInt,
-    FieldText,
+from renderers.templating.texts import (
     coarse_text,
     field_text,
     fill_gaps,
     join_runs,
     join_texts,
     mixed_text,
-    open_data,
     plain,
     runs_of,
 )
+from renderers.templating.values import DataDict, DataList, FieldFloat, FieldInt, FieldText
+from renderers.templating.wrapping import open_data
 
 _ESCAPED = 6
 """The most characters that escaping makes of one character."""

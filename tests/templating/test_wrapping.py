@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
 from renderers.core.plain_json import is_plain
-from renderers.templating import values
+from renderers.templating import wrapping
 from renderers.templating.values import (
     DataDict,
     DataList,
@@ -22,10 +22,9 @@ from renderers.templating.values import (
     FieldText,
     LazyDict,
     LazyList,
-    open_data,
-    wrap,
-    wrap_message,
+    MessageList,
 )
+from renderers.templating.wrapping import open_data, wrap, wrap_message
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)
 DATA = st.recursive(
@@ -131,10 +130,10 @@ def test_contents_are_wrapped_alike_in_c_and_in_python(items: list[Any], message
         LazyDict(a=items),
     ):
         copies = copy.copy(container), copy.copy(container)
-        native.wrap_contents(copies[0], message, ("x", 1), values._TYPES)
-        values._wrap_contents(copies[1], message, ("x", 1), values._TYPES)
+        native.wrap_contents(copies[0], message, ("x", 1), wrapping._TYPES)
+        wrapping._wrap_contents(copies[1], message, ("x", 1), wrapping._TYPES)
         assert described(copies[0]) == described(copies[1])
-        native.wrap_contents(copies[0], 7, (), values._TYPES)
+        native.wrap_contents(copies[0], 7, (), wrapping._TYPES)
         assert described(copies[0]) == described(copies[1]), "a second call changes nothing"
 
 
@@ -142,14 +141,14 @@ def test_contents_are_wrapped_alike_in_c_and_in_python(items: list[Any], message
 def test_contents_are_wrapped_in_c_only_with_suitable_arguments() -> None:
     wrap_contents: Any = native.wrap_contents
     for arguments in [
-        ((1, 2), 0, (), values._TYPES),
-        ([1], "0", (), values._TYPES),
-        ([1], 0, [], values._TYPES),
-        ([1], 0, (), values._TYPES[:4]),
-        (["a"], 0, (), (int, *values._TYPES[1:])),
-        (["a"], 0, (), ("str", *values._TYPES[1:])),
-        ([1], 0, (), (FieldText, 1, *values._TYPES[2:])),
-        (["a"], 0, (), (str, *values._TYPES[1:])),
+        ((1, 2), 0, (), wrapping._TYPES),
+        ([1], "0", (), wrapping._TYPES),
+        ([1], 0, [], wrapping._TYPES),
+        ([1], 0, (), wrapping._TYPES[:4]),
+        (["a"], 0, (), (int, *wrapping._TYPES[1:])),
+        (["a"], 0, (), ("str", *wrapping._TYPES[1:])),
+        ([1], 0, (), (FieldText, 1, *wrapping._TYPES[2:])),
+        (["a"], 0, (), (str, *wrapping._TYPES[1:])),
         ([1],),
     ]:
         with pytest.raises((TypeError, AttributeError)):
@@ -157,41 +156,19 @@ def test_contents_are_wrapped_in_c_only_with_suitable_arguments() -> None:
 
 
 @needs_c
-@given(st.text(max_size=9), st.integers(-1, 3))
-def test_a_text_of_a_field_is_the_same_in_c_and_in_python(text: str, message: int) -> None:
-    owner = (message, ("content",))
-    for given_text in (text, OtherText(text), values.field_text(text, (0, ()))):
-        made = values.field_text(given_text, owner)
-        assert described(made) == described(values._field_text(given_text, owner))
-        assert not gc.is_tracked(made)
-
-
-@needs_c
-def test_other_values_are_no_text_of_a_field() -> None:
-    from renderers.core._native import field_text
-
-    wrong: list[Any] = [(), (int, "_owner", "a", None), (FieldText, 1, "a", None), (FieldText, "_owner", 1, None)]
-    for arguments in wrong:
-        with pytest.raises(TypeError):
-            field_text(*arguments)
-    with pytest.raises(AttributeError):
-        field_text(FieldText, "other", "a", (0, ()))
-
-
-@needs_c
 def test_the_garbage_collector_does_not_visit_messages() -> None:
     message = wrap_message({"role": "user", "content": [{"type": "text", "text": "a"}], "n": 1}, 0)
     content = open_data(message["content"])
     parts = [message, content, open_data(content[0]), *message.values(), *content[0].values()]
-    keys = [values.key_text(content[0], key) for key in content[0]]
+    keys = [wrapping.key_text(content[0], key) for key in content[0]]
     assert not any(map(gc.is_tracked, [*parts, *keys]))
 
 
 @needs_c
 @given(st.lists(st.dictionaries(st.text(max_size=4), ANY_JSON, max_size=4) | st.sampled_from(ODD), max_size=5))
 def test_messages_of_exact_types_are_wrapped_at_once(messages: list[Any]) -> None:
-    wrapped = values.MessageList()
-    values.wrap_plain_messages(messages, wrapped)
+    wrapped = MessageList()
+    wrapping.wrap_plain_messages(messages, wrapped)
     plain = list(itertools.takewhile(lambda message: type(message) is dict and is_plain(message), messages))
     assert list(map(described, wrapped)) == [described(wrap_message(each, at)) for at, each in enumerate(plain)]
     assert not any(map(gc.is_tracked, wrapped))
@@ -202,11 +179,11 @@ def test_messages_of_exact_types_are_wrapped_at_once(messages: list[Any]) -> Non
     "arguments",
     [
         (),
-        ([{}], (), DataDict, values._TYPES),
+        ([{}], (), DataDict, wrapping._TYPES),
         ([{}], [], DataDict, ()),
-        ([{}], [], DataDict, (int, *values._TYPES[1:])),
-        ([{}], [], list, values._TYPES),
-        ([{}], [], "type", values._TYPES),
+        ([{}], [], DataDict, (int, *wrapping._TYPES[1:])),
+        ([{}], [], list, wrapping._TYPES),
+        ([{}], [], "type", wrapping._TYPES),
     ],
 )
 def test_other_arguments_are_no_messages(arguments: Any) -> None:
