@@ -47,10 +47,11 @@ if TYPE_CHECKING:
         MessageLike as MessageLike, TokenIds as TokenIds, TokenizerLike as TokenizerLike, ToolLike as ToolLike,
     )
     from renderers.core.losses import Loss, LossPolicy as LossPolicy
-    from renderers.core.messages import (
+    from renderers.core.message_types import (
         AudioPart as AudioPart, Content, ContentPart, ImagePart, Message, TextPart, ThinkingPart, Tool as Tool,
-        ToolCall, ToolCallFunction, ToolSpec, VideoPart, extract_message_tool_names,
+        ToolCall, ToolCallFunction, ToolSpec, VideoPart,
     )
+    from renderers.core.messages import extract_message_tool_names
     from renderers.core.options import Conventions as Conventions, SamplingConventions as SamplingConventions
     from renderers.core.protocols import (
         ChatTemplateTokenizer, MultimodalRenderer, OffsetTokenizer, Renderer, Tokenizer, is_multimodal,
@@ -152,10 +153,11 @@ _HOMES = {
     "renderers.core.importing": "load_target",
     "renderers.core.inputs": "MessageLike TokenIds TokenizerLike ToolLike",
     "renderers.core.losses": "Loss LossPolicy",
-    "renderers.core.messages": (
+    "renderers.core.message_types": (
         "AudioPart Content ContentPart ImagePart Message TextPart ThinkingPart Tool ToolCall ToolCallFunction "
-        "ToolSpec VideoPart extract_message_tool_names"
+        "ToolSpec VideoPart"
     ),
+    "renderers.core.messages": "extract_message_tool_names",
     "renderers.core.options": "Conventions SamplingConventions",
     "renderers.core.protocols": (
         "ChatTemplateTokenizer MultimodalRenderer OffsetTokenizer Renderer Tokenizer is_multimodal"

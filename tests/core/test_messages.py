@@ -18,13 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from renderers.core.message_types import ImagePart, Message, ToolCall, ToolSpec, VideoPart
 from renderers.core.messages import (
     _KEYS,
-    ImagePart,
-    Message,
-    ToolCall,
-    ToolSpec,
-    VideoPart,
     finish_usual_in_python,
     normalise_data,
     normalise_messages,

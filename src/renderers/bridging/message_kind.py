@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from renderers.core.completions import CalledTool
 from renderers.core.jsontypes import JsonObject
 from renderers.core.literals import PLAIN_USES, TemplateLiterals, TextUses
-from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.core.message_types import MEDIA_KINDS
+from renderers.core.messages import REASONING_NAMES
 from renderers.core.probe_words import PROBE_CONTENT, PROBE_ID, PROBE_TEXT
 
 _ALWAYS_READ = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", *REASONING_NAMES})

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.core.message_types import MEDIA_KINDS
+from renderers.core.messages import REASONING_NAMES
 from renderers.core.spans import Channel, Path, Span
 
 RESULT_ROLES = frozenset({"tool", "function", "ipython", "tool_response"})

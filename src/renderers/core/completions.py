@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from renderers.core.messages import Message, ToolCall
+    from renderers.core.message_types import Message, ToolCall
 
 
 class ToolCallParseStatus(enum.StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import Field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, SupportsIndex, TypeAlias
 
 from renderers.core.completions import ParsedResponse
-from renderers.core.messages import Message, Tool, ToolSpec
+from renderers.core.message_types import Message, Tool, ToolSpec
 
 if TYPE_CHECKING:
     import tokenizers

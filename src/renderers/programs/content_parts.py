@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from renderers.core.jsontypes import JsonObject
-from renderers.core.messages import MEDIA_KINDS, media_kind
+from renderers.core.message_types import MEDIA_KINDS
+from renderers.core.messages import media_kind
 from renderers.core.spans import Path
 from renderers.errors import MessageError
 from renderers.programs.input_formats import TEXT_PART_TYPES

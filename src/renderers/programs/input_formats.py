@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from renderers.core.jsontypes import Arguments, JsonObject, exact_key, hashable
-from renderers.core.messages import MEDIA_KINDS, REASONING_NAMES
+from renderers.core.message_types import MEDIA_KINDS
+from renderers.core.messages import REASONING_NAMES
 from renderers.core.options import DEFAULT_DATE
 from renderers.core.probe_words import (
     PROBE_ARGUMENT,
