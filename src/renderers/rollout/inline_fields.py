@@ -36,21 +36,27 @@ class InlineFields:
         known, self._fields = self._fields, {}
         result: list[JsonObject] = []
         following = 0
+
+        def parse(turn: Turn, text: str) -> Mapping[str, Any] | None:
+            key = text, turn.number
+            self._fields[key] = known[key] if key in known else _parse_as(turn, text, renderer, tools)
+            return self._fields[key]
+
+        def find(message: JsonObject, text: str) -> tuple[int, Mapping[str, Any]] | None:
+            """Return the turn that a message was sampled as, and the fields of its text."""
+            # A conversation has the turns in their order, so the next one is the most likely.
+            for index in (*range(following, len(turns)), *range(following)):
+                fields = parse(turns[index], text) if searched[index].may_be(text) else None
+                if fields is not None and _is_inline(turns[index].message, message, fields):
+                    return index, fields
+            return None
+
         for message in messages:
             text = text_of(message.get("content")) if message["role"] == "assistant" else None
-            if isinstance(text, str) and text not in contents:
-                # A conversation has the turns in their order, so the next one is the most likely.
-                for index in (*range(following, len(turns)), *range(following)):
-                    if not searched[index].may_be(text):
-                        continue
-                    turn = turns[index]
-                    key = text, turn.number
-                    fields = known[key] if key in known else _parse_as(turn, text, renderer, tools)
-                    self._fields[key] = fields
-                    if fields is not None and _is_inline(turn.message, message, fields):
-                        message = {**message, **fields, **_beside(message)}
-                        following = index + 1
-                        break
+            found = find(message, text) if isinstance(text, str) and text not in contents else None
+            if found is not None:
+                message = {**message, **found[1], **_beside(message)}
+                following = found[0] + 1
             result.append(message)
         return result
 
