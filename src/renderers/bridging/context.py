@@ -21,7 +21,8 @@ from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
 from renderers.probing.turn_format import TurnFormat
-from renderers.rendering.pipeline import RenderedText, RenderPipeline
+from renderers.programs.tool_pieces import ToolPieces
+from renderers.rendering.pipeline import RenderedText, RenderPipeline, RunConversation
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_texts
 
@@ -103,7 +104,11 @@ class RenderedTurn:
 
     def as_checked(self) -> CheckedRun | None:
         """Return the parts of the run to compare later runs with, once it was checked."""
-        return CheckedRun.of(self.trace, turn=self.message, end=self.end, special_tokens=self.special_tokens)
+        # Later runs of the context have the same tools.
+        tools = ToolPieces.find(self.trace)
+        return CheckedRun.of(
+            self.trace, turn=self.message, end=self.end, special_tokens=self.special_tokens, tools=tools
+        )
 
     def losses(self) -> list[Loss]:
         """Return the losses of the messages after the turn."""
@@ -187,8 +192,11 @@ class BridgeContext:
 
     def render_actual(self, messages: Sequence[JsonObject], *, turn: int) -> RenderedTurn:
         """Render messages with the actual arguments, with a generation prompt. Raises as `render` does."""
-        rendered = self.pipeline.run(list(messages), tools=self.tools, add_generation_prompt=True)
-        return RenderedTurn(rendered, turn, self.special_tokens)
+        return RenderedTurn(self._run_actual(list(messages), self.tools), turn, self.special_tokens)
+
+    @lazy
+    def _run_actual(self) -> RunConversation:
+        return self.pipeline.prepare(with_tools=self.tools is not None, add_generation_prompt=True)
 
     @lazy
     def exactly(self) -> BridgeContext:

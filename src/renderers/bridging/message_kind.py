@@ -9,6 +9,7 @@ the structure of lists and objects, and fields that the template uses in other w
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import Any, NamedTuple
 
@@ -131,7 +132,7 @@ def _sample_text(text: str, field: str, rules: FieldRules, words: ProbeWords) ->
         return text
     if field in ("tool_call_id", "id"):
         digits = len(text) - len(PROBE_ID) if rules.uses.id_lengths else 2
-        if digits < 2 or rules.literals.may_match(text):
+        if digits < 2 or rules.literals.occur_in(text):
             return text
         return words.word_for(text, PROBE_ID, digits)
     return words.reduce(text, rules)
@@ -210,7 +211,7 @@ def _collapse(space: str, rules: FieldRules) -> str:
     """Return whitespace with one character of each run of equal ones, unless a literal contains such a run."""
     if len(space) < 2 or (rules.uses.joins_texts and _repeat_space(rules.literals.within)):
         return space
-    return _REPEATED_SPACE.sub(r"\1", space)
+    return "".join([character for character, _ in itertools.groupby(space)])
 
 
 @functools.lru_cache(maxsize=64)

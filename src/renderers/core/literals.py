@@ -62,10 +62,6 @@ class TemplateLiterals(NamedTuple):
     whole: frozenset[str]
     """Literals that match only a whole text: identifiers, such as role and field names."""
 
-    def may_match(self, text: str) -> bool:
-        """Return True if a test of the template may match a text."""
-        return self.is_whole(text.strip()) or self.occur_in(text)
-
     def is_whole(self, text: str) -> bool:
         """Return True if a text is a literal that matches only a whole text."""
         # A set is only searched after its text is hashed, which takes long for a long text.
