@@ -133,6 +133,36 @@ def test_a_date_for_each_renderer_triggers_no_learning(name: str, counted: Runs,
             needed.append(use(renderer))
 
 
+def check_bridges_with_other_tools(renderer: ChatRenderer, counted: Runs) -> None:
+    """Check that a bridge with a new list of tools runs the template once, as the render of its prompt does."""
+    stop = renderer.get_stop_token_ids()[0]
+    completion = [*renderer.tokenizer.encode("Hello!", add_special_tokens=False), stop]
+    for number in range(3):
+        parameters = {"type": "object", "properties": {f"field_{number}": {"type": "string"}}}
+        function = {"name": f"tool_{number}", "description": f"Tool {number}.", "parameters": parameters}
+        tools = [{"type": "function", "function": function}] * (number + 1)
+        prompt = renderer.render_ids(QUESTION, tools=tools, add_generation_prompt=True)
+        bridged = renderer.bridge(prompt, completion, NEXT, tools=tools)
+        assert isinstance(bridged, Bridge)
+        added = renderer.tokenizer.decode(bridged.tokens.token_ids[len(prompt) :])
+        assert "More" in added
+        assert "tool_" not in added
+        assert number == 0 or counted() == 2
+        counted()
+
+
+def test_tools_for_each_sample_need_no_proofs_of_their_own(counted: Runs) -> None:
+    check_bridges_with_other_tools(create_renderer(EXAMPLE_MODEL), counted)
+
+
+@pytest.mark.parametrize("name", [LLAMA, "Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air", "google/gemma-4-31B-it"])
+def test_tools_for_each_sample_of_real_models_need_no_proofs_of_their_own(
+    name: str, counted: Runs, hub: object
+) -> None:
+    renderer = create_renderer(load_tokenizer(name), thinking_retention="all")
+    check_bridges_with_other_tools(renderer, counted)
+
+
 def check_shared(renderer: ChatRenderer, counted: Runs) -> None:
     use(renderer)
     settings, pickled = renderer.settings, pickle.dumps(renderer)

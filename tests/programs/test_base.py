@@ -54,6 +54,7 @@ class PlainProgram:
     literals: TemplateLiterals = LITERALS
     text_uses: TextUses = PLAIN_USES
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
+    turns_read_tools: bool = True
 
     def run(
         self,

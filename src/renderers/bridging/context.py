@@ -16,6 +16,7 @@ from renderers.core.lazy import lazy
 from renderers.core.literals import TextUses
 from renderers.core.losses import Loss
 from renderers.core.probe_words import PROBE_ARGUMENT
+from renderers.core.probes import TOOL
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
@@ -38,6 +39,8 @@ _PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 """The proofs of each context, by its key."""
 _TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
 """The same tables, and those that a context still uses."""
+STAND_IN_TOOLS = ToolList([TOOL])
+"""The tools of all contexts whose turns do not depend on the tools. They are written faster than those of a caller."""
 _CONTEXTS_KEPT = 8
 """How many contexts of a renderer are kept at least: one for each list of tools and arguments."""
 
@@ -250,6 +253,8 @@ class BridgeContexts:
 
         `header` is the same for all.
         """
+        if tools and not self._pipeline.program(with_tools=True).turns_read_tools:
+            tools = STAND_IN_TOOLS
         # A context holds its list, so no other list has the same identity while it is kept.
         key = (id(tools), repr(sorted(arguments.items()))) if arguments else id(tools)
         return self._contexts.get(key, lambda: BridgeContext(self._with_arguments(arguments), tools, header))

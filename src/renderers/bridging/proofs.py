@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from renderers.bridging.context import BridgeContext, RenderedTurn, hash_text
+from renderers.bridging.context import STAND_IN_TOOLS, BridgeContext, RenderedTurn, hash_text
 from renderers.bridging.message_kind import FieldRules, ProbeWords, classify_call, classify_content, classify_message
 from renderers.bridging.outcomes import Outcome, Proof
 from renderers.bridging.prior import count_sequence
@@ -276,6 +276,8 @@ def find_fault(followed: RenderedTurn, new: Sequence[JsonObject], *, may_lose: b
             detail = f"{name}: the template writes nothing for a message of this role after an assistant's turn"
             return refuse(BridgeReason.UNSUPPORTED_ROLE, detail)
     for span in trace.spans:
+        if span.path[:1] == ("tools",) and followed.rendered.tools is STAND_IN_TOOLS and end < span.end > span.start:
+            return refuse(BridgeReason.SUFFIX_VARIES, f"{describe_new(new)}: the template writes the tools after them")
         if span.message > turn and span.path and span.start < min(span.end, end):
             number = span.message - turn - 1
             name = f"new message {number} ({new[number]['role']})"

@@ -101,6 +101,10 @@ class Program(Protocol):
     def readable_fields(self) -> frozenset[str] | None:
         """The names of all message fields that the format can read; None if it can read any field."""
 
+    @property
+    def turns_read_tools(self) -> bool:
+        """True if the text of turns may depend on the tools, and not only on whether there are any."""
+
     def may_write(self, text: str) -> bool:
         """Return True if the definition of the format contains a text."""
 

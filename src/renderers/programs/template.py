@@ -24,9 +24,12 @@ from renderers.templating.field_reads import readable_fields
 from renderers.templating.literals import template_literals
 from renderers.templating.template import TemplateRun
 from renderers.templating.text_uses import text_uses
+from renderers.templating.turn_variables import turns_read_items
 
 _ADAPTERS_KEPT = 64
 """How many combinations of arguments have their adapter kept, at least."""
+_TOOLS = frozenset({"tools", DECLARATIONS})
+"""The variables that are made of the tools."""
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -152,6 +155,10 @@ class TemplateProgram:
     @property
     def readable_fields(self) -> frozenset[str] | None:
         return readable_fields(self.template.source)
+
+    @property
+    def turns_read_tools(self) -> bool:
+        return turns_read_items(self.template.source, _TOOLS)
 
     def may_write(self, text: str) -> bool:
         return text in self.template.source

@@ -115,6 +115,10 @@ class PieceProgram(abc.ABC):
     def readable_fields(self) -> frozenset[str] | None:
         return self.fields
 
+    @property
+    def turns_read_tools(self) -> bool:
+        return True
+
     def may_write(self, text: str) -> bool:
         return text in self.markers
 
