@@ -206,6 +206,27 @@ def test_errors_of_a_rendered_batch_are_returned_in_their_places() -> None:
             assert result == renderer.render(chat)
 
 
+def test_returned_errors_hold_no_frames() -> None:
+    def frames(error: BaseException | None) -> bool:
+        return error is not None and (
+            error.__traceback__ is not None or frames(error.__cause__) or frames(error.__context__)
+        )
+
+    def fail(number: int) -> None:
+        try:
+            raise KeyError(number)
+        except KeyError as error:
+            raise ValueError(number) from error
+
+    renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="refuse")
+    rendered = renderer.render_batch([chat for chat in FAULTY if chat not in CHATS], errors="return")
+    returned = [*rendered, *run_batch(fail, [1, 2], errors="return", kind="number")]
+    errors = [error for error in returned if isinstance(error, Exception)]
+    assert len(errors) == len(returned)
+    assert any(error.__context__ for error in errors)
+    assert not any(map(frames, errors))
+
+
 @pytest.mark.parametrize(("start", "index"), [(0, 1), (1, 0), (2, 0), (3, 0)])
 def test_the_first_error_of_a_rendered_batch_is_raised_with_its_index(start: int, index: int) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="refuse")

@@ -20,7 +20,7 @@ def run_batch(
     """Return the results of a function for all items, in order.
 
     With `errors="raise"` the exception of the first item that fails is raised, and its text has the kind and the index
-    of the item. With `errors="return"` an exception takes the place of the result, unchanged.
+    of the item. With `errors="return"` an exception takes the place of the result, without its frames.
 
     >>> run_batch(int, ["1", "x"], errors="return", kind="number")
     [1, ValueError("invalid literal for int() with base 10: 'x'")]
@@ -37,9 +37,21 @@ def run_batch(
             if errors == "raise":
                 _add_place(error, f"{kind} {index}")
                 raise
-            # Its frames would keep everything that the call used alive.
-            results.append(error.with_traceback(None))
+            _drop_frames(error)
+            results.append(error)
     return results
+
+
+def _drop_frames(error: BaseException) -> None:
+    """Remove the frames of an error and of the errors that led to it. They keep everything that a call used alive."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            current.__traceback__ = None
+            pending += current.__cause__, current.__context__
 
 
 def attempt_each(run: Callable[[Item], Result], items: Iterable[Item | Exception]) -> list[Result | Exception]:
