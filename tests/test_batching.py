@@ -61,6 +61,8 @@ def test_tools_are_for_all_items_or_for_each() -> None:
     assert tools_of_items((tool,), 2) == [[tool], [tool]]
     assert tools_of_items([(tool,), None], 2) == [(tool,), None]
     assert tools_of_items([[], []], 2) == [[], []]
+    lazily = iter([tool])
+    assert tools_of_items([None, lazily], 2) == [None, lazily]
     with pytest.raises(ValueError, match="tools has 1 entry for 2 items"):
         tools_of_items([[tool]], 2)
 
@@ -242,6 +244,22 @@ def test_a_policy_or_a_number_of_tools_that_does_not_fit_is_an_error() -> None:
         renderer.render_batch(CHATS, tools=[TOOLS, None])
     with pytest.raises(TypeError, match="'unknown'"):
         renderer.render_batch(CHATS, unknown=1)
+
+
+@pytest.mark.parametrize("name", ["add_generation_prompt", "continue_final_message", "process_multimodal"])
+@pytest.mark.parametrize("value", [[True, False, True], (False,), []])
+def test_an_option_is_one_for_all_conversations(name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{name} is one value for all conversations, not a (list|tuple)"):
+        embedded().render_batch(CHATS, **{name: value})
+
+
+def test_the_tools_of_an_item_can_be_an_iterator() -> None:
+    renderer = embedded()
+    expected = [renderer.render(chat, tools=tools) for chat, tools in zip(CHATS, [TOOLS, None, []], strict=True)]
+    assert renderer.render_batch(CHATS, tools=[iter(TOOLS), None, iter([])]) == expected
+    completions = completions_of(renderer)
+    parsed = [renderer.parse_response(ids, tools=TOOLS) for ids in completions]
+    assert renderer.parse_batch(completions, tools=[iter(TOOLS) for _ in completions]) == parsed
 
 
 class Fussy(Letters):

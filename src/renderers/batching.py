@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeVar, get_args
 
 from renderers.core.messages import list_messages
+from renderers.core.text import describe_type
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -92,10 +93,22 @@ def check_errors(errors: object) -> None:
         raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
 
 
+def check_shared(**options: object) -> None:
+    """Check that options have one value for all conversations, as a list would count as True.
+
+    Raises:
+        TypeError: An option is a list or a tuple.
+    """
+    for name, value in options.items():
+        if isinstance(value, list | tuple):
+            kind = describe_type(value)
+            raise TypeError(f"{name} is one value for all conversations, not {kind}: call the method for each value")
+
+
 def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     """Return the tools of each item of a batch: the same for all, or those of a list with an entry for each item.
 
-    The entries for items are lists, tuples or None.
+    The entries for items are lists, tuples, iterators or None.
 
     Raises:
         ValueError: There is an entry for another number of items.
@@ -108,7 +121,7 @@ def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     if tools is None:
         return [None] * count
     entries = list_messages(tools, kind="tools")
-    if not any(entry is None or isinstance(entry, list | tuple) for entry in entries):
+    if not any(entry is None or isinstance(entry, list | tuple | Iterator) for entry in entries):
         return [entries] * count
     check_count("tools", entries, count)
     return entries
