@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.contestants import Item
 from benchmarks.models import Model
 from benchmarks.peers import OLD_RELEASE, TML, TOKENIZERS, TRANSFORMERS, Peer, child_environment, find_python
+from renderers.core.native import COMPILED
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -155,10 +156,18 @@ def environment_of(entry: Entry, model: Model) -> Iterator[dict[str, str]]:
 
 @functools.cache
 def _compiled(model: Model) -> str:
-    """Compile the vocabulary of a model to a cache folder of the benchmarks. Return the folder."""
+    """Compile the vocabulary of a model to a cache folder of the benchmarks. Return the folder.
+
+    Without the C extension nothing is compiled.
+
+    Raises:
+        CalledProcessError: The vocabulary cannot be compiled. Its process has printed the reason.
+    """
     folder = str(ROOT / ".cache" / "vocabularies")
     command = [sys.executable, "-m", "renderers", "compile", model.name]
-    subprocess.run(command, env=child_environment(RENDERERS_CACHE=folder), check=False, capture_output=True)
+    if COMPILED:
+        environment = child_environment(RENDERERS_CACHE=folder)
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     return folder
 
 

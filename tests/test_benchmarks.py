@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as command
 from benchmarks.chats import agentic_chat, completion_chat, plain_chat, short_chat, sized_chat
-from benchmarks.race import OLD, OURS, Answer, Result, Spread
+from benchmarks.models import Model
+from benchmarks.race import OLD, OURS, Answer, Result, Spread, environment_of
 from benchmarks.report import OtherRow, Section, SummaryRow, Table
 from benchmarks.scripts import ASCII, SCRIPTS, rewrite
+from renderers.core.native import COMPILED
 
 
 @pytest.mark.parametrize("script", [ASCII, *SCRIPTS])
@@ -50,6 +53,13 @@ def test_a_ratio_is_the_median_of_the_rounds_with_its_range() -> None:
     assert str(Spread(123.4, 12.34, 1.234)) == "123 (12.3–1.23)"
     assert result.agreement(OLD.label) == "1 of 2"
     assert result.agreement(OURS.label) == "–"
+
+
+@pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+def test_a_vocabulary_that_cannot_be_compiled_fails_the_benchmark(tmp_path: Path) -> None:
+    model = Model(name=str(tmp_path), vocabulary=tmp_path / "tokenizer.json")
+    with pytest.raises(subprocess.CalledProcessError), environment_of(OURS, model):
+        pass
 
 
 def test_pages_are_written_around_the_text_of_their_authors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
