@@ -85,6 +85,10 @@ class Answer:
     digests: list[str]
 
 
+UNEQUAL = "≠"
+"""The mark of ratios of workloads with unequal outputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The median of values, and their range."""
@@ -135,6 +139,11 @@ class Result:
         read: Callable[[Answer], float] = operator.attrgetter(of)
         pairs = zip(self.answers[over], self.answers[under], strict=True)
         return Spread.of([read(left) / read(right) for left, right in pairs])
+
+    def marked_ratio(self, over: str, under: str = OURS.label) -> str:
+        """Return a ratio of times as a cell of the summary, marked if an output of the two was not equal to ours."""
+        is_equal = all(self.same.get(over, ())) and all(self.same.get(under, ()))
+        return f"{self.ratio(over, under)}{'' if is_equal else f' {UNEQUAL}'}"
 
     def agreement(self, label: str) -> str:
         """Return the number of outputs that were equal to ours, as a table cell."""
