@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from benchmarks import __main__ as command
 from benchmarks import first_use, growth, steady
 from benchmarks.chats import agentic_chat, completion_chat, plain_chat, short_chat, sized_chat
 from benchmarks.models import Model
-from benchmarks.race import FIRST, OLD, OURS, UNEQUAL, Answer, Result, Spread, environment_of
+from benchmarks.peers import OLD_RELEASE, TML, Peer
+from benchmarks.race import FIRST, OLD, OURS, ROOT, UNEQUAL, Answer, Result, Spread, environment_of
 from benchmarks.report import MARKED, OtherRow, Section, SummaryRow, Table, summary
 from benchmarks.scripts import ASCII, SCRIPTS, rewrite
 from renderers.core.native import COMPILED
@@ -69,6 +71,17 @@ def test_the_summary_marks_a_ratio_if_not_all_outputs_are_equal() -> None:
     rows = (*steady._summary([result]), *first_use._summary([result]), growth._summary_row(result))
     assert {row.ratio for row in rows} == {result.marked_ratio(OLD.label)}
     assert MARKED in summary([Section(title="Title", text="", tables=[], summary=rows)])
+
+
+@pytest.mark.parametrize("peer", [OLD_RELEASE, TML], ids=lambda peer: peer.requirement)
+def test_the_packages_of_a_peer_have_exact_versions(peer: Peer) -> None:
+    assert [package for package in (peer.requirement, *peer.beside) if "==" not in package] == []
+
+
+def test_the_versions_that_the_benchmark_compares_with_are_pinned() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    pinned = {package.partition("==")[0] for package in groups["bench"] if "==" in package}
+    assert pinned == {"tokenizers", "transformers"}
 
 
 @pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
