@@ -77,6 +77,6 @@ def _table(results: list[Result]) -> Table:
 def _summary(results: list[Result]) -> Iterator[SummaryRow]:
     for result in results:
         name = f"{result.workload}, with first use"
-        yield SummaryRow(name, result.model, OLD.label, str(result.ratio(OLD.label)))
-        ratio = result.ratio(OLD.label, FIRST.label)
-        yield SummaryRow(f"{name}, no compiled vocabulary", result.model, OLD.label, str(ratio))
+        yield SummaryRow(name, result.model, OLD.label, result.marked_ratio(OLD.label))
+        ratio = result.marked_ratio(OLD.label, FIRST.label)
+        yield SummaryRow(f"{name}, no compiled vocabulary", result.model, OLD.label, ratio)

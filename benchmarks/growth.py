@@ -150,7 +150,7 @@ def _is_large(result: Result, options: Options) -> bool:
 
 
 def _summary_row(result: Result) -> SummaryRow:
-    return SummaryRow(f"render {result.workload}", result.model, OLD.label, str(result.ratio(OLD.label)))
+    return SummaryRow(f"render {result.workload}", result.model, OLD.label, result.marked_ratio(OLD.label))
 
 
 def _growth_row(key: Key, growth: Mapping[str, Spread]) -> OtherRow:

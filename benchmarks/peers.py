@@ -1,7 +1,7 @@
 """The environments of peers, the settings of all benchmark processes, and the facts that the numbers depend on.
 
-Each peer has its own virtual environment below `.cache/peers`, created on the first run. The packages that matter for
-speed have the same versions there as in ours.
+Each peer has its own virtual environment below `.cache/peers`, created on the first run. The packages beside it have
+the same versions there as in ours, if ours has them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ SAME_VERSIONS = ("transformers", "tokenizers", "huggingface_hub")
 FOREIGN_SETTINGS = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "TOKENIZERS_", "RAYON_", "RENDERERS_")
 
 
+def pinned(*packages: str) -> tuple[str, ...]:
+    """Return requirements of packages with the versions of our environment."""
+    return tuple(f"{package}=={version(package)}" for package in packages)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
     """A package to compare with, packages to install with it, and a page of wheels that the index lacks."""
@@ -36,11 +41,11 @@ class Peer:
 
 OLD_RELEASE = Peer(
     requirement="renderers==0.1.12",
-    beside=("httpx", *(f"{package}=={version(package)}" for package in SAME_VERSIONS)),
+    beside=pinned("httpx", "jinja2", *SAME_VERSIONS),
 )
 TML = Peer(
     requirement="tml-renderers==0.2.1",
-    beside=("numpy", "torch==2.13.0+cpu; sys_platform == 'linux'", "torch==2.13.0; sys_platform != 'linux'"),
+    beside=(*pinned("numpy"), "torch==2.13.0+cpu; sys_platform == 'linux'", "torch==2.13.0; sys_platform != 'linux'"),
     wheels=CPU_TORCH_WHEELS,
 )
 

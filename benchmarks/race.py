@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.contestants import Item
 from benchmarks.models import Model
 from benchmarks.peers import OLD_RELEASE, TML, TOKENIZERS, TRANSFORMERS, Peer, child_environment, find_python
+from renderers.core.native import COMPILED
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -84,6 +85,10 @@ class Answer:
     digests: list[str]
 
 
+UNEQUAL = "≠"
+"""The mark of ratios of workloads with unequal outputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The median of values, and their range."""
@@ -135,6 +140,11 @@ class Result:
         pairs = zip(self.answers[over], self.answers[under], strict=True)
         return Spread.of([read(left) / read(right) for left, right in pairs])
 
+    def marked_ratio(self, over: str, under: str = OURS.label) -> str:
+        """Return a ratio of times as a cell of the summary, marked if an output of the two was not equal to ours."""
+        is_equal = all(self.same.get(over, ())) and all(self.same.get(under, ()))
+        return f"{self.ratio(over, under)}{'' if is_equal else f' {UNEQUAL}'}"
+
     def agreement(self, label: str) -> str:
         """Return the number of outputs that were equal to ours, as a table cell."""
         same = self.same.get(label, [])
@@ -155,10 +165,18 @@ def environment_of(entry: Entry, model: Model) -> Iterator[dict[str, str]]:
 
 @functools.cache
 def _compiled(model: Model) -> str:
-    """Compile the vocabulary of a model to a cache folder of the benchmarks. Return the folder."""
+    """Compile the vocabulary of a model to a cache folder of the benchmarks. Return the folder.
+
+    Without the C extension nothing is compiled.
+
+    Raises:
+        CalledProcessError: The vocabulary cannot be compiled. Its process has printed the reason.
+    """
     folder = str(ROOT / ".cache" / "vocabularies")
     command = [sys.executable, "-m", "renderers", "compile", model.name]
-    subprocess.run(command, env=child_environment(RENDERERS_CACHE=folder), check=False, capture_output=True)
+    if COMPILED:
+        environment = child_environment(RENDERERS_CACHE=folder)
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     return folder
 
 

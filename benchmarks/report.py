@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from benchmarks.race import Spread
+from benchmarks.race import UNEQUAL, Spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,13 @@ Cells = dict[tuple[tuple[str, ...], str], str]
 """The cells of a table by row and model."""
 
 
+MARKED = (
+    f"{UNEQUAL} marks ratios of workloads in which not all outputs of the peer are equal to ours; the "
+    "[tables](tables/benchmarks.md) count the equal ones."
+)
+"""The sentence before a summary that has the mark."""
+
+
 def summary(sections: Sequence[Section]) -> str:
     """Return the ratios to peers and the other figures in Markdown, with the models in columns."""
     ratios: Cells = {
@@ -91,7 +98,8 @@ def summary(sections: Sequence[Section]) -> str:
         _by_model(ratios, title=title, header=["workload", "peer"]),
         _by_model(others, title="Other figures: median of the rounds (lowest–highest)", header=["figure"]),
     )
-    return "\n".join(line for table in tables if table.rows for line in table.lines())
+    note = [MARKED, ""] if any(UNEQUAL in ratio for ratio in ratios.values()) else []
+    return "\n".join([*note, *(line for table in tables if table.rows for line in table.lines())])
 
 
 def _by_model(cells: Cells, *, title: str, header: Sequence[str]) -> Table:

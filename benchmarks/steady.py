@@ -218,15 +218,15 @@ def _summary(results: Sequence[Result]) -> Iterator[SummaryRow]:
     raced = _raced(results)
     for result in raced:
         if not result.workload.endswith(SCRIPTS):
-            yield SummaryRow(result.workload, result.model, OLD.label, str(result.ratio(OLD.label)))
+            yield SummaryRow(result.workload, result.model, OLD.label, result.marked_ratio(OLD.label))
     for result, lowest in _lowest_scripts(raced):
         script = lowest.workload.rpartition(" ")[2]
-        ratio = f"{lowest.ratio(OLD.label)}, {script}"
+        ratio = f"{lowest.marked_ratio(OLD.label)}, {script}"
         yield SummaryRow(f"{result.workload}, not ASCII: lowest", result.model, OLD.label, ratio)
 
     for result in results:
         if RAW.label in result.answers and not result.workload.endswith(SCRIPTS):
-            yield SummaryRow(result.workload, result.model, RAW.label, str(result.ratio(RAW.label)))
+            yield SummaryRow(result.workload, result.model, RAW.label, result.marked_ratio(RAW.label))
 
 
 def _stream_figures(results: Sequence[Result]) -> Iterator[OtherRow]:
@@ -258,4 +258,4 @@ def _lowest_scripts(raced: Sequence[Result]) -> Iterator[tuple[Result, Result]]:
 def _prompt_summary(results: Sequence[Result]) -> Iterator[SummaryRow]:
     for result in results:
         if (label := TML_ENTRY.label) in result.answers:
-            yield SummaryRow(f"prompt of {result.workload}", result.model, label, str(result.ratio(label)))
+            yield SummaryRow(f"prompt of {result.workload}", result.model, label, result.marked_ratio(label))

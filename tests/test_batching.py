@@ -61,6 +61,8 @@ def test_tools_are_for_all_items_or_for_each() -> None:
     assert tools_of_items((tool,), 2) == [[tool], [tool]]
     assert tools_of_items([(tool,), None], 2) == [(tool,), None]
     assert tools_of_items([[], []], 2) == [[], []]
+    lazily = iter([tool])
+    assert tools_of_items([None, lazily], 2) == [None, lazily]
     with pytest.raises(ValueError, match="tools has 1 entry for 2 items"):
         tools_of_items([[tool]], 2)
 
@@ -206,6 +208,27 @@ def test_errors_of_a_rendered_batch_are_returned_in_their_places() -> None:
             assert result == renderer.render(chat)
 
 
+def test_returned_errors_hold_no_frames() -> None:
+    def frames(error: BaseException | None) -> bool:
+        return error is not None and (
+            error.__traceback__ is not None or frames(error.__cause__) or frames(error.__context__)
+        )
+
+    def fail(number: int) -> None:
+        try:
+            raise KeyError(number)
+        except KeyError as error:
+            raise ValueError(number) from error
+
+    renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="refuse")
+    rendered = renderer.render_batch([chat for chat in FAULTY if chat not in CHATS], errors="return")
+    returned = [*rendered, *run_batch(fail, [1, 2], errors="return", kind="number")]
+    errors = [error for error in returned if isinstance(error, Exception)]
+    assert len(errors) == len(returned)
+    assert any(error.__context__ for error in errors)
+    assert not any(map(frames, errors))
+
+
 @pytest.mark.parametrize(("start", "index"), [(0, 1), (1, 0), (2, 0), (3, 0)])
 def test_the_first_error_of_a_rendered_batch_is_raised_with_its_index(start: int, index: int) -> None:
     renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="refuse")
@@ -221,6 +244,22 @@ def test_a_policy_or_a_number_of_tools_that_does_not_fit_is_an_error() -> None:
         renderer.render_batch(CHATS, tools=[TOOLS, None])
     with pytest.raises(TypeError, match="'unknown'"):
         renderer.render_batch(CHATS, unknown=1)
+
+
+@pytest.mark.parametrize("name", ["add_generation_prompt", "continue_final_message", "process_multimodal"])
+@pytest.mark.parametrize("value", [[True, False, True], (False,), []])
+def test_an_option_is_one_for_all_conversations(name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{name} is one value for all conversations, not a (list|tuple)"):
+        embedded().render_batch(CHATS, **{name: value})
+
+
+def test_the_tools_of_an_item_can_be_an_iterator() -> None:
+    renderer = embedded()
+    expected = [renderer.render(chat, tools=tools) for chat, tools in zip(CHATS, [TOOLS, None, []], strict=True)]
+    assert renderer.render_batch(CHATS, tools=[iter(TOOLS), None, iter([])]) == expected
+    completions = completions_of(renderer)
+    parsed = [renderer.parse_response(ids, tools=TOOLS) for ids in completions]
+    assert renderer.parse_batch(completions, tools=[iter(TOOLS) for _ in completions]) == parsed
 
 
 class Fussy(Letters):

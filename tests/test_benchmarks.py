@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as command
+from benchmarks import first_use, growth, steady
 from benchmarks.chats import agentic_chat, completion_chat, plain_chat, short_chat, sized_chat
-from benchmarks.race import OLD, OURS, Answer, Result, Spread
-from benchmarks.report import OtherRow, Section, SummaryRow, Table
+from benchmarks.models import Model
+from benchmarks.peers import OLD_RELEASE, TML, Peer
+from benchmarks.race import FIRST, OLD, OURS, ROOT, UNEQUAL, Answer, Result, Spread, environment_of
+from benchmarks.report import MARKED, OtherRow, Section, SummaryRow, Table, summary
 from benchmarks.scripts import ASCII, SCRIPTS, rewrite
+from renderers.core.native import COMPILED
 
 
 @pytest.mark.parametrize("script", [ASCII, *SCRIPTS])
@@ -50,6 +56,39 @@ def test_a_ratio_is_the_median_of_the_rounds_with_its_range() -> None:
     assert str(Spread(123.4, 12.34, 1.234)) == "123 (12.3–1.23)"
     assert result.agreement(OLD.label) == "1 of 2"
     assert result.agreement(OURS.label) == "–"
+
+
+def test_the_summary_marks_a_ratio_if_not_all_outputs_are_equal() -> None:
+    answers = {label: [Answer(seconds=2.0, first=1.0, digests=[])] for label in (OURS.label, FIRST.label, OLD.label)}
+    result = Result(model="m", workload="w", answers=answers, same={OLD.label: [True], FIRST.label: [True, True]})
+    assert result.marked_ratio(OLD.label) == "1.00 (1.00–1.00)"
+    assert result.marked_ratio(OLD.label, FIRST.label) == "1.00 (1.00–1.00)"
+    result.same[FIRST.label][1] = False
+    assert result.marked_ratio(OLD.label) == "1.00 (1.00–1.00)"
+    assert result.marked_ratio(OLD.label, FIRST.label) == f"1.00 (1.00–1.00) {UNEQUAL}"
+    result.same = {OLD.label: [True, False]}
+    assert result.marked_ratio(OLD.label) == f"1.00 (1.00–1.00) {UNEQUAL}"
+    rows = (*steady._summary([result]), *first_use._summary([result]), growth._summary_row(result))
+    assert {row.ratio for row in rows} == {result.marked_ratio(OLD.label)}
+    assert MARKED in summary([Section(title="Title", text="", tables=[], summary=rows)])
+
+
+@pytest.mark.parametrize("peer", [OLD_RELEASE, TML], ids=lambda peer: peer.requirement)
+def test_the_packages_of_a_peer_have_exact_versions(peer: Peer) -> None:
+    assert [package for package in (peer.requirement, *peer.beside) if "==" not in package] == []
+
+
+def test_the_versions_that_the_benchmark_compares_with_are_pinned() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    pinned = {package.partition("==")[0] for package in groups["bench"] if "==" in package}
+    assert pinned == {"tokenizers", "transformers"}
+
+
+@pytest.mark.skipif(not COMPILED, reason="the C extension was not built")
+def test_a_vocabulary_that_cannot_be_compiled_fails_the_benchmark(tmp_path: Path) -> None:
+    model = Model(name=str(tmp_path), vocabulary=tmp_path / "tokenizer.json")
+    with pytest.raises(subprocess.CalledProcessError), environment_of(OURS, model):
+        pass
 
 
 def test_pages_are_written_around_the_text_of_their_authors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

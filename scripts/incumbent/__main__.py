@@ -20,10 +20,9 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.peers import SAME_VERSIONS, Peer, child_environment, find_python
+from benchmarks.peers import SAME_VERSIONS, Peer, child_environment, find_python, pinned
 from scripts.incumbent.classes import is_gpt_oss
 from scripts.incumbent.report import MOST_FAILURES, Report, count_uncounted, explain
 from scripts.source_tests import find_source_tests
@@ -39,7 +38,7 @@ ENVIRONMENT = Peer(
         "openai<3",
         "pytest>=8.2",
         "pytest-asyncio>=0.24",
-        *(f"{package}=={version(package)}" for package in SAME_VERSIONS),
+        *pinned(*SAME_VERSIONS),
     ),
 )
 ROOT = Path(__file__).parents[2]

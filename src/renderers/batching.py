@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeVar, get_args
 
 from renderers.core.messages import list_messages
+from renderers.core.text import describe_type
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -20,7 +21,7 @@ def run_batch(
     """Return the results of a function for all items, in order.
 
     With `errors="raise"` the exception of the first item that fails is raised, and its text has the kind and the index
-    of the item. With `errors="return"` an exception takes the place of the result, unchanged.
+    of the item. With `errors="return"` an exception takes the place of the result, without its frames.
 
     >>> run_batch(int, ["1", "x"], errors="return", kind="number")
     [1, ValueError("invalid literal for int() with base 10: 'x'")]
@@ -37,9 +38,21 @@ def run_batch(
             if errors == "raise":
                 _add_place(error, f"{kind} {index}")
                 raise
-            # Its frames would keep everything that the call used alive.
-            results.append(error.with_traceback(None))
+            _drop_frames(error)
+            results.append(error)
     return results
+
+
+def _drop_frames(error: BaseException) -> None:
+    """Remove the frames of an error and of the errors that led to it. They keep everything that a call used alive."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            current.__traceback__ = None
+            pending += current.__cause__, current.__context__
 
 
 def attempt_each(run: Callable[[Item], Result], items: Iterable[Item | Exception]) -> list[Result | Exception]:
@@ -80,10 +93,22 @@ def check_errors(errors: object) -> None:
         raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
 
 
+def check_shared(**options: object) -> None:
+    """Check that options have one value for all conversations, as a list would count as True.
+
+    Raises:
+        TypeError: An option is a list or a tuple.
+    """
+    for name, value in options.items():
+        if isinstance(value, list | tuple):
+            kind = describe_type(value)
+            raise TypeError(f"{name} is one value for all conversations, not {kind}: call the method for each value")
+
+
 def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     """Return the tools of each item of a batch: the same for all, or those of a list with an entry for each item.
 
-    The entries for items are lists, tuples or None.
+    The entries for items are lists, tuples, iterators or None.
 
     Raises:
         ValueError: There is an entry for another number of items.
@@ -96,7 +121,7 @@ def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     if tools is None:
         return [None] * count
     entries = list_messages(tools, kind="tools")
-    if not any(entry is None or isinstance(entry, list | tuple) for entry in entries):
+    if not any(entry is None or isinstance(entry, list | tuple | Iterator) for entry in entries):
         return [entries] * count
     check_count("tools", entries, count)
     return entries

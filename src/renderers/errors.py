@@ -36,7 +36,7 @@ ValueError
     ├── TemplateRefusalError      it rejects the messages with raise_exception
     ├── TemplateRunError          it fails on the messages
     ├── TemplateLimitError        it exceeds its limits
-    └── TraceMismatchError        a traced run differs from a plain one (only with verify)
+    └── TraceMismatchError        our run of the template differs from Jinja's (only with verify)
 UserWarning
 ├── BrokenArgumentsWarning        the arguments of a tool call are not the JSON of an object
 ├── DefaultDateWarning            a prompt contains the default date
@@ -415,4 +415,4 @@ class TemplateLimitError(TemplateError):
 
 
 class TraceMismatchError(TemplateError):
-    """A traced run and a plain run of the same template differ. This is a bug of this package."""
+    """Our run of a template and that of Jinja differ. This is a bug of this package."""

@@ -9,20 +9,27 @@ from renderers.settings import RendererSettings
 from renderers.tokenizer import LoadedTokenizer
 
 if TYPE_CHECKING:
+    from renderers.core.options import BpeEngineName
     from renderers.renderer import ChatRenderer
 
-_LIVE: WeakValueDictionary[tuple[type[ChatRenderer], RendererSettings], ChatRenderer] = WeakValueDictionary()
+    Key = tuple[type[ChatRenderer], RendererSettings, BpeEngineName]
+
+_LIVE: WeakValueDictionary[Key, ChatRenderer] = WeakValueDictionary()
 
 
 def register(renderer: ChatRenderer) -> None:
     """Make a renderer the one that equal renderers are unpickled to, unless there is one."""
-    if _is_shared(type(renderer), renderer.settings):
-        _LIVE.setdefault((type(renderer), renderer.settings), renderer)
+    key = _key(type(renderer), renderer.settings)
+    if key is not None:
+        _LIVE.setdefault(key, renderer)
 
 
-def _is_shared(renderer_class: type[ChatRenderer], settings: RendererSettings) -> bool:
-    """Return True if equal renderers are interchangeable: the class is one of this package."""
-    return is_ours(renderer_class) and isinstance(settings.tokenizer, LoadedTokenizer)
+def _key(renderer_class: type[ChatRenderer], settings: RendererSettings) -> Key | None:
+    """Return the key of interchangeable renderers; None for classes and tokenizers of a caller."""
+    if not is_ours(renderer_class) or not isinstance(settings.tokenizer, LoadedTokenizer):
+        return None
+    # Equal tokenizers can have other engines.
+    return renderer_class, settings, settings.tokenizer.vocab.bpe_engine
 
 
 def is_ours(renderer_class: type) -> bool:
@@ -32,5 +39,6 @@ def is_ours(renderer_class: type) -> bool:
 
 def restore(renderer_class: type[ChatRenderer], settings: RendererSettings) -> ChatRenderer:
     """Return the equal renderer of this process, with everything that it has learned, or a new one."""
-    live = _LIVE.get((renderer_class, settings)) if _is_shared(renderer_class, settings) else None
+    key = _key(renderer_class, settings)
+    live = None if key is None else _LIVE.get(key)
     return live or renderer_class._from_settings(settings)

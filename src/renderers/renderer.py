@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from renderers.batching import BatchErrors, attempt_each, check_count, check_errors, run_batch, tools_of_items
+from renderers.batching import (
+    BatchErrors,
+    attempt_each,
+    check_count,
+    check_errors,
+    check_shared,
+    run_batch,
+    tools_of_items,
+)
 from renderers.bridging.bridge import Extension
 from renderers.bridging.call_ids import with_call_ids
 from renderers.bridging.context import BridgeContexts
@@ -225,6 +233,7 @@ class ChatRenderer:
 
         Raises:
             MessageError, TemplateError, ...: As `render`. Names the index of the first conversation that fails.
+            TypeError: An option has a list with a value for each conversation.
             ValueError: `tools` has entries for another number of conversations.
 
         >>> from renderers import EXAMPLE_MODEL, create_renderer, load_tokenizer
@@ -234,6 +243,11 @@ class ChatRenderer:
         ['<|turn|>user\\nHi<|end|>\\n', '<|turn|>user\\nBye<|end|>\\n']
         """
         check_errors(errors)
+        check_shared(
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            process_multimodal=process_multimodal,
+        )
         items = list_messages(conversations, kind="conversations")
         pairs = zip(items, tools_of_items(tools, len(items)), strict=True)
         texts = self._run_all(

@@ -286,6 +286,7 @@ CASES: dict[str, tuple[str, ...]] = {
         'render_batch([[USER]], tools="get")',
         "render_batch([[USER]], tools=5)",
         "render_batch([[USER]], tools=[None, None])",
+        "render_batch([[USER]], add_generation_prompt=[True])",
         "parse_batch(None)",
         'parse_batch("Hello")',
         "parse_batch(5)",

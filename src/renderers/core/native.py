@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-_VERSION = 27
+NATIVE_VERSION = 27
 """The interface of the C extension. An extension that was built for another version is not used."""
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ else:
         except ImportError:
             pass
         else:
-            native = _native if _native.VERSION == _VERSION else None
+            native = _native if _native.VERSION == NATIVE_VERSION else None
 
 COMPILED = native is not None
 
-__all__ = ["COMPILED", "native"]
+__all__ = ["COMPILED", "NATIVE_VERSION", "native"]

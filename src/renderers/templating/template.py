@@ -193,13 +193,13 @@ class ChatTemplate:
             if name in read or name == "bos_token" or value.__class__ is not str:
                 variables[name] = _switch(name, value)
         if not self.verify:
-            return self._traced(variables)
+            return self._run_compiled(variables)
         assert now is not None
         plain_input = protect({**fixed, "messages": list(messages), "tools": tools and list(tools), **switches})
         plain_variables = {**plain_input, "strftime_now": now.strftime}
         return self._verified(variables, plain_variables)
 
-    def _traced(self, variables: dict[str, Any]) -> TemplateRun:
+    def _run_compiled(self, variables: dict[str, Any]) -> TemplateRun:
         compiled = self._compiled
         messages: list[DataDict] = variables["messages"]
         budget = Budget(self.limits, messages=len(messages), size=functools.partial(size_of_text, messages))
@@ -219,12 +219,12 @@ class ChatTemplate:
         return TemplateRun(text, lambda: settle(pieces), pieces, settle)
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
-        """Run the template with and without tracing. Raise TraceMismatchError if the outcomes differ."""
+        """Run the compiled template and Jinja itself. Raise TraceMismatchError if the outcomes differ."""
         outcome: TemplateRun | TemplateError
         try:
-            outcome = self._traced(variables)
+            outcome = self._run_compiled(variables)
         except TemplateLimitError:
-            # The plain run has no limits.
+            # The run of Jinja has no limits.
             raise
         except TemplateError as error:
             outcome = error
@@ -238,7 +238,7 @@ class ChatTemplate:
         if isinstance(outcome, TemplateError) and isinstance(expected, Exception):
             raise outcome
         raise TraceMismatchError(
-            f"the traced run gives {outcome!r}, but the plain run gives {expected!r}. "
+            f"our run of the template gives {outcome!r}, but Jinja gives {expected!r}. "
             "This is a bug in renderers: please report this."
         )
 

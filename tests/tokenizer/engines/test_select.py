@@ -293,6 +293,14 @@ def test_a_pickle_keeps_the_option() -> None:
     assert pickle.loads(pickle.dumps(adopted)).vocab.bpe_engine == "tokenizers"
 
 
+def test_an_unpickled_renderer_has_the_option_although_equal_ones_have_others() -> None:
+    engines: tuple[BpeEngineName, ...] = ("auto", "native", "tokenizers")
+    renderers = [create_renderer(EMBEDDED, bpe_engine=engine) for engine in engines]
+    assert renderers[0] == renderers[1] == renderers[2]
+    unpickled = [pickle.loads(pickle.dumps(renderer)) for renderer in renderers]
+    assert tuple(renderer.tokenizer.vocab.bpe_engine for renderer in unpickled) == engines
+
+
 def test_a_tokenizer_that_encodes_text_itself_has_no_engine() -> None:
     class Own:
         def encode(self, text: str) -> list[int]:

@@ -30,13 +30,23 @@ def test_sections_are_found_by_digest(folder: Path) -> None:
     assert save_or_raise("b", {"x": b"2"}).parent == folder
 
 
-VERSIONS = [(store, "RECORD_VERSION"), (store, "FORMAT"), (container, "VERSION"), (renderers, "__version__")]
+VERSIONS = [
+    *((store, name) for name in ("RECORD_VERSION", "FORMAT", "NATIVE_VERSION")),
+    (container, "VERSION"),
+    (renderers, "__version__"),
+]
 
 
 @pytest.mark.parametrize(("module", "name"), VERSIONS)
 def test_each_version_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
     before = key_of("a")
     monkeypatch.setattr(module, name, "another")
+    assert key_of("a") != before
+
+
+def test_another_machine_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key_of("a")
+    monkeypatch.setattr(store, "machine", lambda: "another")
     assert key_of("a") != before
 
 

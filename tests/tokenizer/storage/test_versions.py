@@ -1,7 +1,8 @@
-"""The version of `tokenizers` is found without importing it."""
+"""The version of `tokenizers` and the machine are found without long imports."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 import tokenizers
 
 from renderers.tokenizer.storage import versions
-from renderers.tokenizer.storage.versions import tokenizers_version
+from renderers.tokenizer.storage.versions import machine, tokenizers_version
 
 
 def test_the_version_is_that_of_the_package() -> None:
@@ -32,3 +33,7 @@ def test_if_the_metadata_do_not_decide_the_package_does(monkeypatch: pytest.Monk
 def test_the_version_of_the_imported_package_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "_installed_version", lambda: "9.9.9")
     assert tokenizers_version() == tokenizers.__version__
+
+
+def test_the_machine_is_that_of_the_standard_library() -> None:
+    assert machine() == platform.machine()

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from renderers.core.native import NATIVE_VERSION
 from renderers.tokenizer.compiled.block import FORMAT
 from renderers.tokenizer.storage import container
 from renderers.tokenizer.storage.container import Container, DamagedFileError
 from renderers.tokenizer.storage.folder import map_file, write_file, write_or_raise
-from renderers.tokenizer.storage.versions import tokenizers_version
+from renderers.tokenizer.storage.versions import machine, tokenizers_version
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,10 @@ def key_of(digest: str) -> str:
     """Return the name of the file of a vocabulary: a hash of everything that its content depends on."""
     # The facts about a vocabulary are found by the code of this package. It is not imported, as it is a higher layer.
     package = vars(sys.modules["renderers"])["__version__"]
-    versions = (container.VERSION, RECORD_VERSION, FORMAT, package, tokenizers_version(), sys.byteorder)
-    return hashlib.sha256(repr((digest, versions)).encode()).hexdigest()
+    formats = container.VERSION, RECORD_VERSION, FORMAT
+    # The proof that the ids are those of `tokenizers` was run by this extension on this machine.
+    versions = package, tokenizers_version(), NATIVE_VERSION, machine(), sys.byteorder
+    return hashlib.sha256(repr((digest, formats, versions)).encode()).hexdigest()
 
 
 def find(digest: str) -> Container | None:

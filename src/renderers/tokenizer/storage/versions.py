@@ -1,4 +1,4 @@
-"""The version of `tokenizers`, without importing it."""
+"""The version of `tokenizers` and the machine, without imports that take long."""
 
 from __future__ import annotations
 
@@ -41,3 +41,13 @@ def _recorded_versions() -> list[str]:
     except OSError:
         return []
     return [name[len(prefix) : -len(suffix)] for name in names if name.startswith(prefix) and name.endswith(suffix)]
+
+
+def machine() -> str:
+    """Return the type of the machine, as `platform.machine` does."""
+    if sys.platform == "win32":
+        import platform
+
+        return platform.machine()
+    # Importing `platform` takes milliseconds of a cold start.
+    return os.uname().machine
