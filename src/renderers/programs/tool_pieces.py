@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from renderers.core.spans import Span, Trace
 from renderers.templating.template import TemplateRun
-from renderers.templating.values import FieldText, MixedText, field_text, plain, runs_of
+from renderers.templating.texts import field_text, plain, runs_of
+from renderers.templating.values import FieldText, MixedText
 
 _FEWEST = 4
 """The number of pieces from which on they are replaced. It takes time to compare them."""
