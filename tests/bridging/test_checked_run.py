@@ -11,16 +11,11 @@ from renderers import EMBEDDED, Bridge, create_renderer, load_tokenizer
 from renderers.bridging.checked_run import CheckedRun
 from renderers.bridging.context import BridgeContext
 from renderers.core.spans import Span, Trace
-from renderers.core.tool_list import ToolList
-from renderers.programs.tool_pieces import ToolPieces
-from renderers.templating import ChatTemplate
-from renderers.templating.template import TemplateRun
 
 Part = tuple[str, int, tuple[str, ...]]
 BEFORE: list[Part] = [("<u>", 0, ()), ("Hi", 0, ("content",)), ("<a>", 1, ()), ("Yes", 1, ("content",)), ("<e>", 1, ())]
 LATER: list[Part] = [("<u>", 2, ()), ("Bye", 2, ("content",)), ("<e>", 2, ()), ("<a>", -1, ())]
 TOKENS = frozenset({"<u>", "<a>", "<e>"})
-TOOLS = ToolList([{"name": name} for name in "fgh"])
 
 
 def trace_of(parts: Sequence[Part]) -> Trace:
@@ -80,33 +75,6 @@ def test_a_run_in_which_a_text_can_complete_a_special_token_is_not_kept() -> Non
     parts = [*BEFORE, *changed(LATER, 0, ("<u", 2, ()))]
     assert checked_run(parts, frozenset({"<e>"})) is not None
     assert checked_run(parts) is None
-
-
-def test_runs_with_the_same_tools_are_alike() -> None:
-    template = ChatTemplate(
-        "{% for t in tools %}<{{ t.name }}>{% endfor %}{% for m in messages %}<u>{{ m.content }}<e>{% endfor %}",
-        verify=False,
-    )
-
-    def run(names: str, *contents: str) -> TemplateRun:
-        messages = [{"role": "user", "content": content} for content in contents]
-        return template.run(messages, tools=TOOLS if names == "fgh" else ToolList([{"name": name} for name in names]))
-
-    first = run("fgh", "Hi", "Yes", "Bye")
-    tools = ToolPieces.find(first)
-    checked = CheckedRun.of(first, turn=1, end=25, special_tokens=TOKENS, tools=tools)
-    assert checked is not None
-    assert len(checked.spans) < sum(span.end <= 25 for span in first.spans)
-    likes = [
-        checked.is_like(run(names, *contents))
-        for names, contents in (
-            ("fgh", ("Hi", "Yes", "Good night")),
-            ("fgh", ("Hi", "No!", "Bye")),
-            ("fgi", ("Hi", "Yes", "Bye")),
-            ("f", ("Hi", "Yes", "Bye")),
-        )
-    ]
-    assert likes == [True, False, False, False]
 
 
 def test_a_second_bridge_of_a_kind_labels_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from renderers.core.spans import Path, Span, Trace
-from renderers.programs.tool_pieces import ToolPieces
 
 _LONGEST_RUN = 2**16
 """The number of characters up to the end of a turn from which a run is not kept."""
@@ -36,37 +35,23 @@ class CheckedRun(NamedTuple):
     spans: tuple[Span, ...]
     """The spans of this text, apart from one that extends beyond it."""
     later: tuple[_LaterSpan, ...]
-    tools: ToolPieces | None
-    """The pieces of the tools that have one span. None if each has its own."""
 
     @classmethod
-    def of(
-        cls,
-        trace: Trace,
-        *,
-        turn: int,
-        end: int,
-        special_tokens: frozenset[str],
-        tools: ToolPieces | None = None,
-    ) -> CheckedRun | None:
+    def of(cls, trace: Trace, *, turn: int, end: int, special_tokens: frozenset[str]) -> CheckedRun | None:
         """Return the parts of a run that was checked. None if a run that differs may end its turn at another place.
 
-        `turn` is the message that ends at `end`. `tools` are pieces of the run that have one span in its parts.
+        `turn` is the message that ends at `end`.
         """
         if end > _LONGEST_RUN or _may_continue(_fixed_text(trace, end, turn), special_tokens):
             return None
-        spans = _spans_of(trace, tools)
-        count = sum(span.end <= end for span in spans)
-        later = tuple(_later_spans(trace, spans[count:], end, turn))
-        return cls(trace.text[:end], spans[:count], later, tools)
+        count = sum(span.end <= end for span in trace.spans)
+        later = tuple(_later_spans(trace, trace.spans[count:], end, turn))
+        return cls(trace.text[:end], trace.spans[:count], later)
 
     def is_like(self, trace: Trace) -> bool:
         """Return True if a run differs only in texts of new messages."""
-        text, count, end = trace.text, len(self.spans), len(self.before)
-        if not text.startswith(self.before):
-            return False
-        spans = _spans_of(trace, self.tools)
-        if len(spans) != count + len(self.later) or spans[:count] != self.spans:
+        text, spans, count, end = trace.text, trace.spans, len(self.spans), len(self.before)
+        if len(spans) != count + len(self.later) or not text.startswith(self.before) or spans[:count] != self.spans:
             return False
         for (start, stop, message, path), known in zip(spans[count:], self.later, strict=True):
             if message != known.message or path != known.path:
@@ -74,12 +59,6 @@ class CheckedRun(NamedTuple):
             if start == stop if known.text is None else text[max(start, end) : stop] != known.text:
                 return False
         return True
-
-
-def _spans_of(trace: Trace, tools: ToolPieces | None) -> tuple[Span, ...]:
-    """Return the spans of a run, with one for the pieces of the tools if these are in its output."""
-    spans = None if tools is None else tools.spans_of(trace)
-    return trace.spans if spans is None else spans
 
 
 def _later_spans(trace: Trace, spans: tuple[Span, ...], end: int, turn: int) -> Iterator[_LaterSpan]:

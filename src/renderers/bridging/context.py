@@ -22,7 +22,6 @@ from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
 from renderers.probing.turn_format import TurnFormat
-from renderers.programs.tool_pieces import ToolPieces
 from renderers.rendering.pipeline import RenderedText, RenderPipeline, RunConversation
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_texts
@@ -107,11 +106,7 @@ class RenderedTurn:
 
     def as_checked(self) -> CheckedRun | None:
         """Return the parts of the run to compare later runs with, once it was checked."""
-        # Later runs of the context have the same tools.
-        tools = ToolPieces.find(self.trace)
-        return CheckedRun.of(
-            self.trace, turn=self.message, end=self.end, special_tokens=self.special_tokens, tools=tools
-        )
+        return CheckedRun.of(self.trace, turn=self.message, end=self.end, special_tokens=self.special_tokens)
 
     def losses(self) -> list[Loss]:
         """Return the losses of the messages after the turn."""

@@ -50,9 +50,6 @@ _OWNED_TEXTS = (FieldText, MixedText)
 _TOO_DEEP = "contains itself or is nested too deeply"
 _FUNCTIONS = {name: FunctionValue(name, call) for name, call in GLOBAL_FUNCTIONS.items()}
 
-Settle = Callable[[list[str]], tuple[Span, ...]]
-"""A function that returns the spans of the output of a run, from its pieces."""
-
 
 class TemplateRun(Trace):
     """The trace of a template run. Its spans are computed on first access."""
@@ -62,23 +59,16 @@ class TemplateRun(Trace):
         text: str,
         compute_spans: Callable[[], tuple[Span, ...]],
         pieces: list[str],
-        settle: Settle | None = None,
     ) -> None:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "_compute_spans", compute_spans)
         object.__setattr__(self, "_pieces", pieces)
-        object.__setattr__(self, "_settle", settle)
 
     @lazy
     def spans(self) -> tuple[Span, ...]:
         """The spans of the text."""
         spans: tuple[Span, ...] = vars(self)["_compute_spans"]()
         return spans
-
-    def settle(self, pieces: list[str]) -> tuple[Span, ...] | None:
-        """Return the spans of the text with other pieces. None if the text was cut."""
-        settle: Settle | None = vars(self)["_settle"]
-        return settle(pieces) if settle else None
 
     @property
     def pieces(self) -> list[str]:
@@ -215,8 +205,8 @@ class ChatTemplate:
         leading = bos if isinstance(bos, str) and text.startswith(bos) else ""
         # The messages themselves would keep a copy of all fields alive.
         roles = [message.get("role") for message in messages]
-        settle = functools.partial(settle_spans, text, root=root, roles=roles, bos=leading)
-        return TemplateRun(text, lambda: settle(pieces), pieces, settle)
+        compute_spans = functools.partial(settle_spans, text, pieces, root, roles=roles, bos=leading)
+        return TemplateRun(text, compute_spans, pieces)
 
     def _verified(self, variables: dict[str, Any], plain_variables: dict[str, Any]) -> TemplateRun:
         """Run the compiled template and Jinja itself. Raise TraceMismatchError if the outcomes differ."""
