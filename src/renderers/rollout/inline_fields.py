@@ -53,10 +53,10 @@ class InlineFields:
 
         for message in messages:
             text = text_of(message.get("content")) if message["role"] == "assistant" else None
-            found = find(message, text) if isinstance(text, str) and text not in contents else None
-            if found is not None:
-                message = {**message, **found[1], **_beside(message)}
-                following = found[0] + 1
+            sampled = find(message, text) if isinstance(text, str) and text not in contents else None
+            if sampled is not None:
+                message = {**message, **sampled[1], **_beside(message)}
+                following = sampled[0] + 1
             result.append(message)
         return result
 
