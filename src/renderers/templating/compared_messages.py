@@ -18,6 +18,8 @@ _NOT_COMPARING = frozenset({*APPENDING, "get", "join", "format", "replace"})
 _SELECTING = frozenset({"selectattr", "rejectattr", "select", "reject"})
 _DISTINGUISHING = frozenset({"unique", "groupby"})
 """Filters that compare the items of a list with each other."""
+_COMPARING = (nodes.Compare, nodes.Test, nodes.Filter, nodes.Call, nodes.Getitem)
+"""The nodes that may compare values."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -42,7 +44,7 @@ class _Comparisons(MessageValues):
 
     def found(self) -> Iterator[bool]:
         """Yield for each place that may compare two values whether both come from messages."""
-        for node in find_all(self._tree, nodes.Node):
+        for node in find_all(self._tree, _COMPARING):
             match node:
                 case nodes.Compare():
                     left: nodes.Node = node.expr

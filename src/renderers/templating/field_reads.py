@@ -13,11 +13,18 @@ from jinja2 import nodes
 
 from renderers.templating.literals import Variables, template_variables
 from renderers.templating.syntax import syntax_tree
-from renderers.templating.tree import children, find_all
+from renderers.templating.tree import children, find_all, types_of
 
 _LIST, _MESSAGE, _VALUE = "list of messages", "message", "value"
 _NOTHING: frozenset[str] = frozenset()
 _NEIGHBOURS = frozenset({"previtem", "nextitem"})
+_SIDES = (nodes.And, nodes.Or, nodes.Add)
+_HOLDING = types_of(
+    (nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Filter, nodes.CondExpr, *_SIDES, nodes.List, nodes.Tuple)
+)
+"""The expressions that may be messages."""
+_CHOOSING = types_of((nodes.If, nodes.CondExpr, nodes.And, nodes.Or, nodes.Not))
+"""The nodes that test an operand, or return it."""
 _SHAPE_TESTS = frozenset({"defined", "undefined", "none", "mapping", "string", "sequence", "iterable", "boolean"})
 _FILTERS = {
     _LIST: {
@@ -66,15 +73,15 @@ class _Flow:
 
     def _bindings(self, node: nodes.Node) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield the names that a statement or a call binds, with the shapes that they may hold after it."""
-        if isinstance(node, nodes.Assign):
-            if isinstance(node.target, nodes.Name):
+        if type(node) is nodes.Assign:
+            if type(node.target) is nodes.Name:
                 yield node.target.name, self.held(node.node)
-            elif isinstance(node.target, nodes.NSRef):
+            elif type(node.target) is nodes.NSRef:
                 yield f".{node.target.attr}", self.held(node.node)
-        elif isinstance(node, nodes.For):
-            if isinstance(node.target, nodes.Name) and _LIST in self.held(node.iter):
+        elif type(node) is nodes.For:
+            if type(node.target) is nodes.Name and _LIST in self.held(node.iter):
                 yield node.target.name, frozenset({_MESSAGE})
-        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
+        elif type(node) is nodes.Call and type(node.node) is nodes.Name:
             if node.node.name == "namespace":
                 yield from ((f".{keyword.key}", self.held(keyword.value)) for keyword in node.kwargs)
             macro = self._macros.get(node.node.name)
@@ -85,55 +92,57 @@ class _Flow:
 
     def held(self, node: nodes.Node) -> frozenset[str]:
         """Return whether an expression may be the list of messages, a message, or both."""
-        if isinstance(node, nodes.Name):
+        if type(node) not in _HOLDING:
+            return _NOTHING
+        if type(node) is nodes.Name:
             return self._held.get(node.name, _NOTHING)
-        if isinstance(node, nodes.Getattr):
+        if type(node) is nodes.Getattr:
             return frozenset({_MESSAGE}) if node.attr in _NEIGHBOURS else self._held.get(f".{node.attr}", _NOTHING)
-        if isinstance(node, nodes.Getitem):
+        if type(node) is nodes.Getitem:
             if _LIST not in self.held(node.node):
                 return _NOTHING
-            return frozenset({_LIST if isinstance(node.arg, nodes.Slice) else _MESSAGE})
-        if isinstance(node, nodes.Filter):
+            return frozenset({_LIST if type(node.arg) is nodes.Slice else _MESSAGE})
+        if type(node) is nodes.Filter:
             shapes = self.held(node.node) if node.node else _NOTHING
             return frozenset(_FILTERS[shape].get(node.name, _VALUE) for shape in shapes) - {_VALUE}
-        if isinstance(node, nodes.CondExpr):
+        if type(node) is nodes.CondExpr:
             return self.held(node.expr1) | (self.held(node.expr2) if node.expr2 else _NOTHING)
-        if isinstance(node, nodes.And | nodes.Or | nodes.Add):
-            return self.held(node.left) | self.held(node.right)
-        if isinstance(node, nodes.List | nodes.Tuple):
+        if type(node) in _SIDES:
+            return frozenset().union(*map(self.held, children(node)))
+        if isinstance(node, (nodes.List, nodes.Tuple)):
             return frozenset({_LIST}) if any(map(self.held, node.items)) else _NOTHING
         return _NOTHING
 
     def reads_any_field(self, node: nodes.Node) -> bool:
         """Return True if an expression or a statement may read any field of a message that is an operand of it."""
         operands = [(child, held) for child in children(node) if (held := self.held(child))]
-        if isinstance(node, nodes.Call):
+        if type(node) is nodes.Call:
             return self._call_reads(node, operands)
-        if isinstance(node, nodes.Macro):
+        if type(node) is nodes.Macro:
             return any(map(self.held, node.defaults))
-        if isinstance(node, nodes.Compare):
+        if type(node) is nodes.Compare:
             # Only `"name" in message` reads a single field.
             is_key_test = all(operand.op in ("in", "notin") for operand in node.ops) and self._is_constant(node.expr)
             return not is_key_test and any(map(self.held, (node.expr, *(operand.expr for operand in node.ops))))
-        if not operands or isinstance(node, nodes.If | nodes.CondExpr | nodes.And | nodes.Or | nodes.Not):
+        if not operands or type(node) in _CHOOSING:
             return False
         held = frozenset().union(*(held for _, held in operands))
-        if isinstance(node, nodes.For):
-            return _MESSAGE in self.held(node.iter) or not isinstance(node.target, nodes.Name)
-        if isinstance(node, nodes.Assign):
-            return not isinstance(node.target, nodes.Name | nodes.NSRef)
-        if isinstance(node, nodes.Getattr):
+        if type(node) is nodes.For:
+            return _MESSAGE in self.held(node.iter) or type(node.target) is not nodes.Name
+        if type(node) is nodes.Assign:
+            return type(node.target) not in (nodes.Name, nodes.NSRef)
+        if type(node) is nodes.Getattr:
             # A method of the list, which may return anything: its calls are checked with their arguments.
             return False
-        if isinstance(node, nodes.Getitem):
+        if type(node) is nodes.Getitem:
             return _MESSAGE in held and not self._is_constant(node.arg)
-        if isinstance(node, nodes.Filter):
+        if type(node) is nodes.Filter:
             return self._filter_reads(node, held)
-        if isinstance(node, nodes.Test):
+        if type(node) is nodes.Test:
             return node.name not in _SHAPE_TESTS or not node.node or not self.held(node.node)
         # Operands are checked with their comparison, and keywords with their call. A list of messages is a list.
-        is_checked = isinstance(node, nodes.Operand | nodes.Keyword | nodes.List | nodes.Tuple)
-        return not is_checked and not (isinstance(node, nodes.Add) and _MESSAGE not in held)
+        is_checked = type(node) in (nodes.Operand, nodes.Keyword, nodes.List, nodes.Tuple)
+        return not is_checked and not (type(node) is nodes.Add and _MESSAGE not in held)
 
     def _call_reads(self, call: nodes.Call, operands: list[tuple[nodes.Node, frozenset[str]]]) -> bool:
         function = call.node

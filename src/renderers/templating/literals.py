@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from jinja2 import nodes
 
 from renderers.core.literals import TemplateLiterals
-from renderers.templating.syntax import syntax_tree
+from renderers.templating.syntax import find_in, syntax_tree
 from renderers.templating.tree import find_all
 
 _COMPARED = frozenset({"in", "notin", "eq", "ne"})
@@ -50,9 +50,8 @@ def constant_texts(node: nodes.Node, variables: Variables) -> Iterator[str]:
 
     The name of a filter that `map` applies does not count.
     """
-    filters = [part for part in (node, *find_all(node, nodes.Filter)) if isinstance(part, nodes.Filter)]
-    mapped = [name for part in filters if part.name == "map" for name in part.args[:1]]
-    for part in (node, *find_all(node, (nodes.Const, nodes.Name))):
+    mapped = [name for part in find_in([node], nodes.Filter) if part.name == "map" for name in part.args[:1]]
+    for part in find_in([node], (nodes.Const, nodes.Name)):
         if any(part is name for name in mapped):
             continue
         if isinstance(part, nodes.Const) and isinstance(part.value, str):

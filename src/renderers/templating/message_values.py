@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from jinja2 import nodes
 
 from renderers.templating.lookups import METHOD_NAMES
-from renderers.templating.tree import children, find_all
+from renderers.templating.tree import children, find_all, types_of
 
 LIST, MESSAGE, ANY, COUNT = "[messages]", "[message]", "[any field]", "[count]"
 """The values that are not fields: the messages, a message, a field with an unknown name, and a number of messages."""
@@ -46,6 +46,8 @@ LOOP_COUNTS = frozenset({"index", "index0", "revindex", "revindex0", "length"})
 _VALUES = "_known_values"
 """The name of the attribute of a tree that keeps the values of its names, which several analyses read."""
 APPENDING = frozenset({"append", "extend", "insert", "update"})
+_WITHOUT_VALUE = types_of((nodes.Const, nodes.TemplateData, nodes.Compare, nodes.Test, nodes.Not))
+"""Constants, and expressions with results that are True or False."""
 
 
 class MessageValues:
@@ -67,8 +69,8 @@ class MessageValues:
         """The macros, without those that are defined twice."""
         self._held: dict[str, Value] = {"messages": frozenset({(LIST, Form.DATA)})}
         self._bound: dict[str, list[nodes.Node]] = {}
-        self._known: dict[nodes.Node, Value] | None = None
-        """The values of expressions, once those of all names are known."""
+        self._known: dict[nodes.Node, Value] = {}
+        """The values of expressions, from the values of the names so far."""
         self._loops = find_all(tree, nodes.For)
         self._aliases: dict[str, set[str]] = {}
         """The names and namespace attributes that the value of each name may be taken from."""
@@ -76,15 +78,19 @@ class MessageValues:
         for step in steps:
             for name, node, _ in self._bindings(step):
                 self._aliases.setdefault(name, set()).update(_holders(node))
+        binding: dict[nodes.Node, None] = {}
         for step in steps:
             for name, node, _ in self._bindings(step):
                 self._bound.setdefault(name, []).append(node)
+                binding[step] = None
         size = -1
         while size != (size := sum(map(len, self._held.values()))):
-            for step in steps:
+            for step in binding:
                 for name, _, value in self._bindings(step):
-                    self._held[name] = self._held.get(name, CLEAN) | value
-        self._known = {}
+                    held = self._held.get(name, CLEAN)
+                    if not value <= held:
+                        self._held[name] = held | value
+                        self._known.clear()
 
     # ==================
     # Values
@@ -92,42 +98,42 @@ class MessageValues:
 
     def _bindings(self, node: nodes.Node) -> Iterator[tuple[str, nodes.Node, Value]]:
         """Yield the names that a node binds, with the expressions and the values that they may hold after it."""
-        if isinstance(node, nodes.Assign):
+        if type(node) is nodes.Assign:
             value = self.value(node.node)
-            if isinstance(node.target, nodes.NSRef) and increments(node.node, node.target.attr):
+            if type(node.target) is nodes.NSRef and increments(node.node, node.target.attr):
                 value |= COUNTED
             yield from self._target_bindings(node.target, node.node, value)
-        elif isinstance(node, nodes.AssignBlock):
+        elif type(node) is nodes.AssignBlock:
             written = self._written(node.body)
             written = _with_form(written, Form.CHANGED) if node.filter else written
             yield from self._target_bindings(node.target, node, written)
-        elif isinstance(node, nodes.For):
+        elif type(node) is nodes.For:
             yield from self._target_bindings(node.target, node.iter, self._items(self.value(node.iter)))
-        elif isinstance(node, nodes.With):
+        elif type(node) is nodes.With:
             for target, expression in zip(node.targets, node.values, strict=True):
                 yield from self._target_bindings(target, expression, self.value(expression))
-        elif isinstance(node, nodes.Macro):
+        elif type(node) is nodes.Macro:
             defaults = zip(reversed(node.args), reversed(node.defaults), strict=False)
             yield from ((argument.name, default, self.value(default)) for argument, default in defaults)
             yield f"{node.name}()", node, self._written(node.body)
-        elif isinstance(node, nodes.Call):
+        elif type(node) is nodes.Call:
             yield from self._call_bindings(node)
 
     def _target_bindings(
         self, target: nodes.Node, node: nodes.Node, value: Value
     ) -> Iterator[tuple[str, nodes.Node, Value]]:
-        if isinstance(target, nodes.Tuple):
+        if type(target) is nodes.Tuple:
             # The items may be lists as well.
             for item in target.items:
                 yield from self._target_bindings(item, node, value | self._items(value))
-        elif isinstance(target, nodes.NSRef):
+        elif type(target) is nodes.NSRef:
             yield f".{target.attr}", node, value
-        elif isinstance(target, nodes.Name):
+        elif type(target) is nodes.Name:
             yield target.name, node, value
 
     def _call_bindings(self, call: nodes.Call) -> Iterator[tuple[str, nodes.Node, Value]]:
         function = call.node
-        if isinstance(function, nodes.Getattr) and function.attr in APPENDING:
+        if type(function) is nodes.Getattr and function.attr in APPENDING:
             added = self._arguments(call)
             if function.attr == "extend":
                 added |= self._items(added)
@@ -135,9 +141,9 @@ class MessageValues:
             # The list may have other names.
             for name in self._names_of_list(function.node):
                 yield name, call, in_list
-        elif isinstance(function, nodes.Name) and function.name == "namespace":
+        elif type(function) is nodes.Name and function.name == "namespace":
             yield from ((f".{keyword.key}", keyword.value, self.value(keyword.value)) for keyword in call.kwargs)
-        elif isinstance(function, nodes.Name) and function.name in self._macros:
+        elif type(function) is nodes.Name and function.name in self._macros:
             names = [argument.name for argument in self._macros[function.name].args]
             yield from ((name, node, self.value(node)) for name, node in zip(names, call.args, strict=False))
             yield from ((keyword.key, keyword.value, self.value(keyword.value)) for keyword in call.kwargs)
@@ -156,37 +162,34 @@ class MessageValues:
 
     def value(self, node: nodes.Node | None) -> Value:
         """Return the fields that an expression may come from, each with its form."""
-        if node is None or self._known is None:
-            return self._value(node)
+        if node is None or type(node) in _WITHOUT_VALUE:
+            return CLEAN
         value = self._known.get(node)
         if value is None:
             value = self._known[node] = self._value(node)
         return value
 
-    def _value(self, node: nodes.Node | None) -> Value:
-        if node is None or isinstance(node, nodes.Const | nodes.Compare | nodes.Test | nodes.Not):
-            return CLEAN
-        if isinstance(node, nodes.Name):
+    def _value(self, node: nodes.Node) -> Value:
+        if type(node) is nodes.Name:
             return self._held.get(node.name, CLEAN)
-        if isinstance(node, nodes.Getattr):
+        if type(node) is nodes.Getattr:
             return self._attribute(node)
-        if isinstance(node, nodes.Getitem):
+        if type(node) is nodes.Getitem:
             return self._item(node)
-        if isinstance(node, nodes.Filter):
+        if type(node) is nodes.Filter:
             return self._filtered(node)
-        if isinstance(node, nodes.Call):
+        if type(node) is nodes.Call:
             return self._called(node)
-        if isinstance(node, nodes.CondExpr):
+        if type(node) is nodes.CondExpr:
             return self.value(node.expr1) | self.value(node.expr2)
-        values = [self.value(child) for child in children(node)]
-        union = frozenset().union(*values)
-        if isinstance(node, nodes.List | nodes.Tuple):
+        union = frozenset().union(*map(self.value, children(node)))
+        if type(node) in (nodes.List, nodes.Tuple):
             return frozenset(map(_in_list, union))
-        if isinstance(node, nodes.Dict):
+        if type(node) is nodes.Dict:
             return frozenset((name, Form.PIECES if form is Form.DATA else form) for name, form in union)
-        if isinstance(node, nodes.And | nodes.Or | nodes.Pair):
+        if type(node) in (nodes.And, nodes.Or, nodes.Pair):
             return union
-        if isinstance(node, nodes.Add | nodes.Concat):
+        if type(node) in (nodes.Add, nodes.Concat):
             return frozenset(pair if pair[0] in (LIST, COUNT) else (pair[0], _joined(pair[1])) for pair in union)
         return frozenset(pair if pair[0] == COUNT else (pair[0], Form.CHANGED) for pair in union)
 

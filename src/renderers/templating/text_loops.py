@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from jinja2 import nodes
 
 from renderers.templating.lookups import METHOD_NAMES
-from renderers.templating.syntax import names_in_target
+from renderers.templating.syntax import find_in, names_in_target
 from renderers.templating.tree import children, find_all
 
 _ORDERING = frozenset({"list", "reverse", "sort"})
@@ -31,16 +31,16 @@ def loop_conditions(body: Iterable[nodes.Node], around: Conditions = ()) -> Iter
             yield node, around
             kept = _without(around, _stored_in(node))
             yield from loop_conditions((*node.body, *node.else_), kept)
-        else:
+        elif find_all(node, nodes.For):
             yield from loop_conditions(children(node))
-        around = _without(around, _stored_in(node))
+        if around:
+            around = _without(around, _stored_in(node))
 
 
 def _stored_in(node: nodes.Node) -> set[str]:
     """Return the names that a statement may set, and those of namespaces with attributes that it may set."""
-    parts = (node, *find_all(node, nodes.Node))
-    targets = [part.target for part in parts if isinstance(part, nodes.Assign | nodes.AssignBlock | nodes.For)]
-    references = {part.name for part in parts if isinstance(part, nodes.NSRef)}
+    targets = [part.target for part in find_in([node], (nodes.Assign, nodes.AssignBlock, nodes.For))]
+    references = {part.name for part in find_in([node], nodes.NSRef)}
     return references.union(*map(names_in_target, targets))
 
 
@@ -49,7 +49,7 @@ def _without(conditions: Conditions, names: set[str]) -> Conditions:
     return tuple(
         (test, holds)
         for test, holds in conditions
-        if names.isdisjoint(part.name for part in (test, *find_all(test, nodes.Name)) if isinstance(part, nodes.Name))
+        if names.isdisjoint(part.name for part in find_in([test], nodes.Name))
     )
 
 

@@ -34,7 +34,7 @@ from renderers.templating.message_values import (
 )
 from renderers.templating.syntax import syntax_tree
 from renderers.templating.text_loops import loop_conditions, reads_no_characters
-from renderers.templating.tree import children, find_all
+from renderers.templating.tree import children, find_all, types_of
 
 _LINKED = (
     frozenset({"content", "text"}),
@@ -55,6 +55,7 @@ _EQUALITY = frozenset({"eq", "equalto", "==", "ne", "!="})
 _END_TESTS = frozenset({"startswith", "endswith"})
 _CHANGING = frozenset({"upper", "lower", "capitalize", "title", "casefold", "swapcase", "escape", "e", "tojson"})
 """Filters and methods that change a text, and leave nothing only if it is empty."""
+_OPERATORS = types_of((nodes.BinExpr, nodes.UnaryExpr))
 _UNTESTED = frozenset({"join", "default", "d", "tojson", "indent", "map", "list", "string", "length", "count"})
 """Filters with arguments that no text is tested against."""
 
@@ -75,6 +76,7 @@ def text_uses(source: str) -> TextUses:
     lengths: set[tuple[bool, int]] = {(False, 0)}
     for node in find_all(tree, nodes.Node):
         exposed |= {name for name, _ in analysis.exposed(node)} - {COUNT}
+    for node in find_all(tree, (nodes.Compare, nodes.Mod)):
         lengths.update((False, length) for length in analysis.compared_numbers(node, _is_length))
         lengths.update((True, length) for length in analysis.compared_numbers(node, _is_id_length))
     exact_fields = frozenset(exposed.union(*(fields for fields in _LINKED if fields & exposed)))
@@ -132,7 +134,7 @@ class _Analysis(MessageValues):
         check = self._checks.get(type(node))
         if check is not None:
             return check(node)
-        if isinstance(node, nodes.BinExpr | nodes.UnaryExpr):
+        if type(node) in _OPERATORS:
             return frozenset().union(*map(self.value, children(node)))
         return CLEAN
 
@@ -459,14 +461,14 @@ class _Analysis(MessageValues):
         if any(name == COUNT for node in lengths for name, _ in self.value(node.node)):
             yield 10
 
-    def compared_numbers(self, node: nodes.Node, is_number: Callable[[str, Form], bool]) -> Iterator[int]:
+    def compared_numbers(
+        self, node: nodes.Compare | nodes.Mod, is_number: Callable[[str, Form], bool]
+    ) -> Iterator[int]:
         """Yield the constants that a node compares numbers with, of those that come from some fields and forms."""
         if isinstance(node, nodes.Compare):
             operands: list[nodes.Node] = [node.expr, *(operand.expr for operand in node.ops)]
-        elif isinstance(node, nodes.Mod):
-            operands = [node.left, node.right]
         else:
-            return
+            operands = [node.left, node.right]
         if not any(is_number(*pair) for operand in operands for pair in self.value(operand)):
             return
         for operand in operands:
