@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from renderers.core.completions import ToolCallDelta
 from renderers.parsing.buffer import InputBuffer, MarkerSet
-from renderers.parsing.call_progress import ArgumentsEnd, ObjectEnd, StringEnd
+from renderers.parsing.call_progress import ArgumentsEnd, ObjectEnd, OpenValue, StringEnd, ends_in_value
 from renderers.parsing.pieces import Pieces
 from renderers.parsing.tool_formats import TOOL_FORMATS, TurnLayout
 from tests.support.call_formats import Call, format_calls
@@ -26,6 +26,17 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text('a"\\}', max_size=2), inner, max_size=2),
     max_leaves=5,
 )
+
+
+@pytest.mark.parametrize("markers", [("<v>", "</v>"), ("~~", "~~")])
+@given(st.lists(st.sampled_from(["<v>", "</v>", "~~", "a", "<", "v>"])))
+def test_a_whole_call_ends_in_a_value_as_its_pieces_do(markers: tuple[str, str], pieces: list[str]) -> None:
+    captured: list[tuple[str, str]] = []
+    value = OpenValue(captured, markers)
+    for piece in pieces:
+        captured.append((piece, ""))
+        value.examine()
+    assert ends_in_value("".join(pieces), markers) == value.examine()
 
 
 @given(st.dictionaries(st.text('ab"\\{', max_size=3), VALUES, max_size=3), st.text('}{" a', max_size=4), st.randoms())

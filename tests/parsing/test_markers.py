@@ -20,6 +20,7 @@ TOKENIZER = load_tokenizer(EMBEDDED)
 MARKER_TEXT = MarkerText(
     TOKENIZER.vocab, markers=["<|think|>", "<no token>"], stops=[TOKENIZER.added_tokens["<|end|>"]]
 )
+MARKS = "".join([MARKER_TEXT.mark("<|think|>"), *MARKER_TEXT.stops, UNKNOWN])
 
 
 def wire(text: str) -> str:
@@ -55,6 +56,17 @@ def test_a_stop_token_is_identified_by_its_character() -> None:
 
 def test_markers_are_decoded_to_their_text() -> None:
     assert MARKER_TEXT.decode(wire("naïve <|think|>☀️<|end|>")) == "naïve <|think|>☀️<|end|>"
+
+
+@given(
+    parts=st.lists(st.text(st.characters(max_codepoint=0xBF), max_size=9) | st.sampled_from(["é☀".encode(), MARKS])),
+    cut=st.integers(0, 9),
+)
+def test_a_part_is_decoded_by_the_positions_of_its_markers(parts: list[Any], cut: int) -> None:
+    byte_text = "".join([part.decode("latin-1") if isinstance(part, bytes) else part for part in parts])
+    end = max(cut, len(byte_text) - cut)
+    marks = [at for at in range(cut, min(end, len(byte_text))) if byte_text[at] in MARKS]
+    assert MARKER_TEXT.decode_at(byte_text, cut, end, marks) == MARKER_TEXT.decode(byte_text[cut:end])
 
 
 def test_markers_within_a_text_are_converted() -> None:

@@ -100,6 +100,14 @@ class ArgumentsEnd(ObjectCursor):
         return None
 
 
+def ends_in_value(text: str, markers: MarkerPair) -> bool:
+    """Return True if a whole call ends within a value. The markers are those before and after a value, as byte text."""
+    opener, closer = markers
+    if opener == closer:
+        return text.count(opener) % 2 == 1
+    return text.rfind(opener) > text.rfind(closer)
+
+
 class OpenValue:
     """Know whether a call so far ends within a value. Examines each piece once."""
 

@@ -15,7 +15,7 @@ from renderers.core.completions import (
     ToolCallParseStatus,
 )
 from renderers.parsing.buffer import InputBuffer, MarkerSet
-from renderers.parsing.call_progress import CallProgress, OpenString, OpenValue
+from renderers.parsing.call_progress import CallProgress, OpenString, OpenValue, ends_in_value
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Emitter, Field
 from renderers.parsing.ended_calls import WrittenCall, add_recoveries, ended_calls, ends_with_last, with_tool_name
@@ -176,7 +176,7 @@ class CallReader:
         if match is None or match[1] != closer or closer in markers.beginnings:
             return False
         text_end, byte_text = match[0], buffer.byte_text[end : match[0]]
-        if compiled.value and OpenValue([(byte_text, "")], (compiled.value, compiled.value_end)).examine():
+        if compiled.value and ends_in_value(byte_text, (compiled.value, compiled.value_end)):
             return False
         marker_text = compiled.marker_text
         raw = byte_text if byte_text.isascii() else marker_text.decode(byte_text)

@@ -140,6 +140,19 @@ class MarkerText:
                 self._decoded[byte_text] = text
         return text
 
+    def decode_at(self, byte_text: str, start: int, end: int, marks: Iterable[int]) -> str:
+        """Decode a part of byte text, as `decode` does, by the positions of the markers in it."""
+        texts, parts, at = self._texts, list[str](), start
+        for mark in marks:
+            text = texts[byte_text[mark]]
+            if not text:
+                # Bytes before and after it do not form a character.
+                return self.decode(byte_text[start:end])
+            parts += byte_text[at:mark], text
+            at = mark + 1
+        parts.append(byte_text[at:end])
+        return from_byte_text("".join(parts))
+
     def _decode(self, byte_text: str) -> str:
         try:
             data = byte_text.encode("latin-1")

@@ -35,8 +35,9 @@ _EXAMPLES: tuple[Any, ...] = (None, True, 1, 0.5, "", [], {})
 _STRINGS = frozenset({"string"})
 _ALL_KINDS = frozenset(_NAMES)
 _KIND_OF_NAME = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-_COMPOSED = ("$ref", "oneOf", "anyOf", "allOf")
-_DECIDING = frozenset({*_COMPOSED, "enum", "const", "nullable"})
+_ALTERNATIVES = ("oneOf", "anyOf", "allOf")
+_COMPOSED = frozenset({"$ref", *_ALTERNATIVES})
+_DECIDING = _COMPOSED | {"enum", "const", "nullable"}
 """The keywords besides `type` that can restrict the type of a value."""
 _WRITTEN_NAME = lazy_pattern(r"(?:functions\.)?(.+?)(?::[0-9]+)?", re.DOTALL)
 _NAME_END = lazy_pattern(r"[^a-z0-9]")
@@ -208,9 +209,13 @@ class _Members(dict[str, Schema | None]):
     def __init__(self, root: Mapping[str, Any]) -> None:
         super().__init__()
         self._root = root
+        self._properties = _plain_properties(root)
 
     def __missing__(self, name: str) -> Schema | None:
-        schema = _member(self._root, self._root, name)
+        if name in self._properties:
+            schema = Schema.parse(self._properties[name], root=self._root)
+        else:
+            schema = _member(self._root, self._root, name)
         if len(self) < _MOST_KEPT:
             self[name] = schema
         return schema
@@ -231,10 +236,16 @@ def _unknown(_: str) -> None:
     return None
 
 
+def _plain_properties(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schemas of the members of an object, if these depend on nothing else. Empty otherwise."""
+    properties = source.get("properties")
+    return properties if type(properties) is dict and _COMPOSED.isdisjoint(source) else {}
+
+
 def _member(source: Mapping[str, Any], root: Mapping[str, Any], name: str) -> Schema | None:
     """Return the schema of a member of an object with a schema. None if its types are unknown."""
-    properties = source.get("properties")
-    if type(properties) is dict and name in properties and source.keys().isdisjoint(_COMPOSED):
+    properties = _plain_properties(source)
+    if name in properties:
         return Schema.parse(properties[name], root=root)
     parts = list(_parts(source, root))
     named = [part["properties"][name] for part in parts if name in _mapping(part.get("properties"))]
@@ -407,7 +418,7 @@ def _parts(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             seen.add(id(part))
             yield part
             pending.append(_target(part.get("$ref"), root))
-            pending.extend(source for key in _COMPOSED[1:] for source in _sequence(part.get(key)))
+            pending.extend(source for key in _ALTERNATIVES for source in _sequence(part.get(key)))
 
 
 def _target(reference: Any, root: Mapping[str, Any]) -> Any:

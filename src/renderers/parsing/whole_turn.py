@@ -16,7 +16,7 @@ from renderers.core.completions import (
     ToolCallParseStatus,
 )
 from renderers.parsing.buffer import InputBuffer, MarkerSet
-from renderers.parsing.call_progress import OpenString, OpenValue
+from renderers.parsing.call_progress import OpenString, ends_in_value
 from renderers.parsing.collected_turn import CollectedTurn
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.emitter import Field
@@ -255,7 +255,7 @@ class _WholeTurn(CollectedTurn):
         if start < self._completion_start or (closing and (closing != closer or closer in markers.beginnings)):
             raise _UnusualError
         byte_text, end = self.text[text_start:text_end], text_end + len(closing)
-        if closing and compiled.value and OpenValue([(byte_text, "")], (compiled.value, compiled.value_end)).examine():
+        if closing and compiled.value and ends_in_value(byte_text, (compiled.value, compiled.value_end)):
             # The marker can be text of a value.
             raise _UnusualError
         tool_format, marker_text, raw = compiled.tool_format, compiled.marker_text, self._decode(text_start, text_end)
@@ -346,6 +346,9 @@ class _WholeTurn(CollectedTurn):
         if len(byte_text) > _SHORT_TEXT:
             if byte_text.isascii():
                 return byte_text
-            if bisect_left(self._marks, start) == bisect_left(self._marks, end):
+            marks = self._marks
+            first, last = bisect_left(marks, start), bisect_left(marks, end)
+            if first == last:
                 return from_byte_text(byte_text)
+            return self._compiled.marker_text.decode_at(self.text, start, end, marks[first:last])
         return self._compiled.marker_text.decode(byte_text)
