@@ -130,8 +130,8 @@ typedef struct {
     size_t scratch_size;
 } Encoder;
 
-/* Do something with a part of a text. Return -1 if it failed. */
-typedef int (*Step)(Encoder *encoder, const uint8_t *part, size_t size);
+/* A function that appends the ids of a part of a text. Returns -1 if it failed. */
+typedef int (*AppendPart)(Encoder *encoder, const uint8_t *part, size_t size);
 
 /* Return -1 with an exception if the header or the size of a section is wrong. */
 int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
@@ -153,8 +153,8 @@ void raise_failure(const Encoder *encoder);
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
 /* Append the ids of a word that is not a token itself, with the hash of its key. */
 int encode_word(Encoder *encoder, const uint8_t *word, size_t size, uint64_t hash);
-/* Cut a text between characters that no token contains next to each other, and do something with each part. */
-int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step);
+/* Cut a text between characters that no token contains next to each other, and append the ids of each part. */
+int cut(Encoder *encoder, const uint8_t *text, size_t size, AppendPart append);
 /* Append the ids that merges give for the bytes of a part of a word. */
 int merge_part(Encoder *encoder, const uint8_t *part, size_t size);
 int grow_ids(Encoder *encoder, size_t more);

@@ -227,11 +227,11 @@ static void set_cached(const Encoder *encoder, Cached *entry, const uint64_t key
     }
 }
 
-/* Append the ids of some bytes: those in the cache, else those that a step appends. */
-static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, uint64_t hash, Step step)
+/* Append the ids of some bytes: those in the cache, else those that a function appends. */
+static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, uint64_t hash, AppendPart append)
 {
     if (encoder->cache == NULL || size > LONGEST_CACHED)
-        return step(encoder, bytes, size);
+        return append(encoder, bytes, size);
     uint64_t key[4];
     load_cache_key(bytes, size, encoder->limit, key);
     Cached *entry = &encoder->cache[hash & encoder->cache_mask];
@@ -239,7 +239,7 @@ static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, ui
     int done = append_cached(encoder, entry, key);
     if (done != 0)
         return done < 0 ? -1 : 0;
-    if (step(encoder, bytes, size) < 0)
+    if (append(encoder, bytes, size) < 0)
         return -1;
     set_cached(encoder, entry, key, start);
     return 0;
@@ -261,7 +261,7 @@ static inline int may_join(const Vocabulary *vocabulary, uint32_t left, uint8_t 
            (torn & TORN_BOTH && left >= 0x80 && right >= 0x80 && has_join(vocabulary, PARTIAL | last, PARTIAL | first));
 }
 
-int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step)
+int cut(Encoder *encoder, const uint8_t *text, size_t size, AppendPart append)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
     size_t start = 0, at = character_size(text[0]);
@@ -270,14 +270,14 @@ int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step)
         size_t width = character_size(text[at]);
         uint32_t right = read_character(text + at, width);
         if (!may_join(vocabulary, left, text[at - 1], right, text[at])) {
-            if (step(encoder, text + start, at - start) < 0)
+            if (append(encoder, text + start, at - start) < 0)
                 return -1;
             start = at;
         }
         left = right;
         at += width;
     }
-    return step(encoder, text + start, size - start);
+    return append(encoder, text + start, size - start);
 }
 
 /* Append the ids of a part of a word that nothing else of the word can join. */
@@ -305,6 +305,6 @@ static int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
 int encode_word(Encoder *encoder, const uint8_t *word, size_t size, uint64_t hash)
 {
     /* If merges begin with characters, words are parts already. */
-    Step step = encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts;
-    return encode_cached(encoder, word, size, hash, step);
+    AppendPart append = encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts;
+    return encode_cached(encoder, word, size, hash, append);
 }
