@@ -143,16 +143,21 @@ static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t si
             at += 8;
             continue;
         }
-        size_t step = character_size(text[at]);
-        if (step > 1) {
+        const size_t step = character_size(text[at]);
+        if (step == 1) {
+            at++;
+            continue;
+        }
+        /* A run of characters of one size: the place of each is known without those before it. */
+        do {
             uint32_t class = class_of(vocabulary, read_character(text + at, step));
             if (class >= vocabulary->classes)
                 return 0;
             uint8_t flags = vocabulary->class_flags[class];
             if (flags & refused || (flags & placed && !keeps_place(vocabulary, text, at, class)))
                 return 0;
-        }
-        at += step;
+            at += step;
+        } while (at < size && character_size(text[at]) == step);
     }
     return 1;
 }

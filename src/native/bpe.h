@@ -290,6 +290,21 @@ static inline int are_ascii(const uint8_t *eight)
     return (bytes & 0x8080808080808080u) == 0;
 }
 
+/* Return 1 if a byte is not the first one of a character. */
+static inline int is_inner(uint8_t byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* Return the number of characters that begin in eight bytes. */
+static inline size_t begun_in_eight(const uint8_t *eight)
+{
+    uint64_t bytes;
+    memcpy(&bytes, eight, 8);
+    uint64_t inner = bytes & ~(bytes << 1) & 0x8080808080808080u;
+    return 8 - (size_t)((inner >> 7) * 0x0101010101010101u >> 56);
+}
+
 /* Return a character of text that is valid UTF-8. */
 static inline uint32_t read_character(const uint8_t *at, size_t size)
 {

@@ -30,15 +30,16 @@ typedef enum { FAILED = -1, DONE, REFUSED } Status;
 /* Move a cursor forward to a character. */
 static void move_to(StrCursor *cursor, Py_ssize_t character)
 {
-    size_t left = (size_t)(character - cursor->character);
+    size_t left = (size_t)(character - cursor->character), at = cursor->byte;
     if (cursor->size == (size_t)cursor->length)
-        cursor->byte = (size_t)character;
-    else
-        while (left > 0 && cursor->byte < cursor->size) {
-            int skips = left >= 8 && cursor->size - cursor->byte >= 8 && are_ascii(cursor->bytes + cursor->byte);
-            cursor->byte += skips ? 8 : character_size(cursor->bytes[cursor->byte]);
-            left -= skips ? 8 : 1;
-        }
+        at = (size_t)character;
+    else {
+        for (; left >= 8 && cursor->size - at >= 8; at += 8)
+            left -= begun_in_eight(cursor->bytes + at);
+        for (; at < cursor->size && (left > 0 || is_inner(cursor->bytes[at])); at++)
+            left -= !is_inner(cursor->bytes[at]);
+    }
+    cursor->byte = at;
     cursor->character = character;
 }
 
