@@ -256,16 +256,18 @@ static PyObject *ids_of_all(Encoder *encoder, PyObject *texts, int normalized)
 
 void set_cache(Encoder *encoder, const Py_buffer *cache)
 {
-    /* The lock takes the place of the first entry. */
-    size_t entries = (size_t)cache->len / sizeof(Cached), used = 1;
+    /* The lock is before the first set. Sets are aligned, so that each word is in one line of the processor's cache. */
+    const size_t size = sizeof(CacheSet), least = sizeof(uint64_t);
+    const size_t before = least + (size - ((uintptr_t)cache->buf + least) % size) % size;
     uint64_t *lock = cache->buf;
-    if (entries < 2 || (uintptr_t)cache->buf % 8 != 0 || *lock != 0)
+    size_t used = 1;
+    if ((size_t)cache->len < before + size || (uintptr_t)cache->buf % sizeof(uint64_t) != 0 || *lock != 0)
         return;
-    while (used * 2 < entries)
+    while (used * 2 <= ((size_t)cache->len - before) / size)
         used *= 2;
     *lock = 1;
     encoder->cache_lock = lock;
-    encoder->cache = (Cached *)cache->buf + 1;
+    encoder->cache = (CacheSet *)((uint8_t *)cache->buf + before);
     encoder->cache_mask = used - 1;
 }
 

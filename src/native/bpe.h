@@ -102,12 +102,16 @@ typedef struct {
     uint32_t meta; /* that of its slot, 0 if it is no token */
 } Pending;
 
-/* Words of several tokens, by their bytes. */
+/* A word of up to twelve tokens, by its bytes. */
 typedef struct {
     uint64_t key[4]; /* up to 31 bytes, padded with zeros, and their number */
-    uint32_t count;
-    uint32_t ids[7];
-} Cached;
+    uint64_t ids[4]; /* three ids each, from the lowest bit on. The highest bits are those of the number of ids */
+} CachedWord;
+
+/* The two words of a hash that were added last, the later one first. */
+typedef struct {
+    CachedWord words[2];
+} CacheSet;
 
 /* Why the encoding of a text failed. */
 typedef enum { NO_FAILURE, NO_MEMORY, DAMAGED } Failure;
@@ -118,7 +122,7 @@ typedef struct {
     Failure failure;
     uint32_t *ids;
     size_t count, capacity;
-    Cached *cache; /* NULL if there is none */
+    CacheSet *cache; /* NULL if there is none */
     size_t cache_mask;
     uint64_t *cache_lock; /* not 0 while an encoder uses the cache; NULL if there is no cache */
     size_t unreleased;    /* the bytes that were encoded since the global lock was last released */
@@ -138,7 +142,7 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
 /* Find the start and the size of a section of a block. Return -1 with an exception if it is not within the block. */
 int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size);
 
-/* Use as much of a buffer as a power of two of entries needs, unless another encoder uses it. */
+/* Use as much of a buffer as a power of two of sets needs, unless another encoder uses it. */
 void set_cache(Encoder *encoder, const Py_buffer *cache);
 void free_encoder(Encoder *encoder);
 
@@ -267,6 +271,12 @@ static inline uint32_t find_rank(const Vocabulary *vocabulary, uint32_t left, ui
             break;
     }
     return NONE;
+}
+
+/* Begin to load the rank of the merge of two tokens. */
+static inline void prefetch_rank(const Vocabulary *vocabulary, uint32_t left, uint32_t right)
+{
+    PREFETCH(&vocabulary->pairs[(size_t)mix((uint64_t)left << PAIR_BITS | right) & vocabulary->pair_mask]);
 }
 
 static inline uint64_t join_bit(const Vocabulary *vocabulary, uint32_t left, uint32_t right)

@@ -63,8 +63,11 @@ static int encode_pending(Encoder *encoder)
     for (size_t at = 0; at < count; at++) {
         Pending *word = &encoder->pending[at];
         word->meta = word->size > vocabulary->longest ? 0 : find_key(vocabulary, &word->key, word->start);
-        if (!(word->meta & single) && encoder->cache != NULL)
-            PREFETCH(&encoder->cache[word->key.hash & encoder->cache_mask]);
+        if (!(word->meta & single) && encoder->cache != NULL) {
+            const CacheSet *set = &encoder->cache[word->key.hash & encoder->cache_mask];
+            PREFETCH(&set->words[0]);
+            PREFETCH(&set->words[1]);
+        }
     }
     for (size_t at = 0; at < count; at++) {
         const Pending *word = &encoder->pending[at];
