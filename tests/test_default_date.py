@@ -60,8 +60,8 @@ def test_a_date_that_the_caller_sets_is_not_reported(date: Any) -> None:
 def test_a_date_that_the_template_does_not_write_is_not_reported() -> None:
     renderer = example("{% set today = strftime_now('%d %B %Y') %}{{ messages[0].content }}")
     assert reported(renderer) == []
-    assert renderer._date_notice.is_pending
-    assert not example("{{ messages[0].content }}")._date_notice.is_pending
+    assert renderer._text_renderer.date_notice.is_pending
+    assert not example("{{ messages[0].content }}")._text_renderer.date_notice.is_pending
 
 
 def test_a_date_string_replaces_the_constant_of_a_template() -> None:
@@ -105,7 +105,7 @@ def test_a_template_that_writes_no_date_is_checked_a_few_times_only() -> None:
     renderer = example("{% if never %}{{ strftime_now('%Y') }}{% endif %}{{ messages[0].content }}")
     for _ in range(40):
         assert reported(renderer, messages=[{"role": "user", "content": "in 2024"}]) == []
-    assert not renderer._date_notice.is_pending
+    assert not renderer._text_renderer.date_notice.is_pending
 
 
 def test_the_render_works_if_warnings_are_errors() -> None:

@@ -22,7 +22,7 @@ LAYERS = (
     "bridging",
     (
         "settings setting_attribute config_reader switches batching retention default_date resolution live_renderers "
-        "renderer multimodal_renderer family_renderers factory configs"
+        "text_renderer renderer multimodal_renderer family_renderers factory configs"
     ),
     "training pool client rollout",
     "cli compat base __main__",

@@ -21,7 +21,7 @@ typedef struct {
     Py_ssize_t *places; /* the end of each */
     Py_ssize_t count, room, length;
     PyTypeObject *run;
-} Labels;
+} LabelRuns;
 
 static int is_alike(const Kind *one, const Kind *other)
 {
@@ -29,7 +29,7 @@ static int is_alike(const Kind *one, const Kind *other)
            one->content == other->content;
 }
 
-static int make_room(Labels *labels)
+static int make_room(LabelRuns *labels)
 {
     if (labels->count < labels->room)
         return 0;
@@ -47,7 +47,7 @@ static int make_room(Labels *labels)
 }
 
 /* Add a label. Adjacent ones that are alike become one. Return -1 with an error if it is not in order. */
-static int add_kind(Labels *labels, Py_ssize_t start, Py_ssize_t end, Kind kind)
+static int add_kind(LabelRuns *labels, Py_ssize_t start, Py_ssize_t end, Kind kind)
 {
     Py_ssize_t count = labels->count;
     if (start < 0 || end < (count ? labels->places[count - 1] : 0) || end > labels->length) {
@@ -66,7 +66,7 @@ static int add_kind(Labels *labels, Py_ssize_t start, Py_ssize_t end, Kind kind)
     return 0;
 }
 
-static void free_labels(Labels *labels)
+static void free_labels(LabelRuns *labels)
 {
     PyMem_Free(labels->kinds);
     PyMem_Free(labels->places);
@@ -76,7 +76,7 @@ static void free_labels(Labels *labels)
    Runs of tokens
    ================== */
 
-static PyObject *run_of(const Labels *labels, Py_ssize_t end, const Kind *kind)
+static PyObject *run_of(const LabelRuns *labels, Py_ssize_t end, const Kind *kind)
 {
     PyObject *run = new_tuple(labels->run, 5);
     if (run != NULL)
@@ -89,7 +89,7 @@ static PyObject *run_of(const Labels *labels, Py_ssize_t end, const Kind *kind)
 }
 
 /* Return the runs of tokens with equal labels. */
-static PyObject *runs_of(const Labels *labels, const Py_ssize_t *stops, Py_ssize_t count)
+static PyObject *runs_of(const LabelRuns *labels, const Py_ssize_t *stops, Py_ssize_t count)
 {
     PyObject *runs = PyList_New(0);
     Py_ssize_t before = 0, last = -1;
@@ -115,7 +115,7 @@ static PyObject *runs_of(const Labels *labels, const Py_ssize_t *stops, Py_ssize
 }
 
 /* Return the tokens across a border of sampled text. */
-static PyObject *straddling(const Labels *labels, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
+static PyObject *straddling(const LabelRuns *labels, const Py_ssize_t *firsts, const Py_ssize_t *stops, Py_ssize_t count)
 {
     PyObject *found = PyList_New(0);
     Py_ssize_t next = 0;
@@ -136,7 +136,7 @@ static PyObject *straddling(const Labels *labels, const Py_ssize_t *firsts, cons
 }
 
 /* Move the end of text before sampled text to the first token that is partly sampled. */
-static void claim_sampled(const Labels *labels, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
+static void claim_sampled(const LabelRuns *labels, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count)
 {
     Py_ssize_t claimed = PY_SSIZE_T_MAX;
     for (Py_ssize_t at = count - 2; at >= 0; at--) {
@@ -157,7 +157,7 @@ static PyObject *attributed(void *context, const Py_ssize_t *firsts, Py_ssize_t 
 }
 
 /* Begin the labels of a text with a class of runs. Return -1 with an error if it is not a class of tuples. */
-static int begin(Labels *labels, PyObject *text, PyObject *run)
+static int begin(LabelRuns *labels, PyObject *text, PyObject *run)
 {
     labels->length = PyUnicode_GetLength(text);
     labels->run = (PyTypeObject *)run;
@@ -175,7 +175,7 @@ static int begin(Labels *labels, PyObject *text, PyObject *run)
 enum { START, END, MESSAGE, PATH, CHANNEL, SAMPLED, CONTENT, FIELDS };
 
 /* Add a label that is a tuple. Return -1 on failure. */
-static int add_tuple(Labels *labels, PyObject *label)
+static int add_tuple(LabelRuns *labels, PyObject *label)
 {
     Py_ssize_t numbers[3];
     if (read_numbers(label, numbers, 3, "a label must begin with three numbers") < 0)
@@ -196,7 +196,7 @@ PyObject *native_attribute(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!O!:attribute", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
                           &encoded.end_places, &PyTuple_Type, &tuple, &PyType_Type, &run))
         return NULL;
-    Labels labels = {0};
+    LabelRuns labels = {0};
     int failed = begin(&labels, text, run) < 0;
     for (Py_ssize_t at = 0; !failed && at < PyTuple_Size(tuple); at++)
         failed = add_tuple(&labels, PyTuple_GetItem(tuple, at)) < 0;
@@ -217,20 +217,20 @@ static int add_part(void *target, const Span *part, Py_ssize_t message, PyObject
 }
 
 /* Find the turns of all messages with headers that have spans. */
-static Step find_turns(const TurnRules *rules, const Message *messages, PyObject *headers, Turn *turns)
+static Outcome find_turns(const TurnRules *rules, const Message *messages, PyObject *headers, Turn *turns)
 {
-    Step step = FOUND;
-    for (Py_ssize_t at = 0; step == FOUND && at < PyList_Size(headers); at++) {
+    Outcome outcome = FOUND;
+    for (Py_ssize_t at = 0; outcome == FOUND && at < PyList_Size(headers); at++) {
         PyObject *own = PyList_GetItem(headers, at);
         if (own != Py_None && messages[at].is_known)
-            step = find_turn(rules, messages[at].facts, own, &turns[at]);
+            outcome = find_turn(rules, messages[at].facts, own, &turns[at]);
     }
-    return step;
+    return outcome;
 }
 
 /* Label all spans. Fill in their channels, which the labels refer to. UNDECIDED if Python has to find a turn. */
-static Step label_spans(Labels *labels, const TurnRules *rules, const ChannelRules *channel_rules, PyObject **channels,
-                        PyObject *headers)
+static Outcome label_spans(LabelRuns *labels, const TurnRules *rules, const ChannelRules *channel_rules,
+                           PyObject **channels, PyObject *headers)
 {
     Message *messages = index_messages(&rules->spans, channel_rules, channels);
     Labelling all = {
@@ -242,15 +242,15 @@ static Step label_spans(Labels *labels, const TurnRules *rules, const ChannelRul
     };
     if (all.turns == NULL)
         PyErr_NoMemory();
-    Step step = messages == NULL || all.turns == NULL ? FAILED : find_turns(rules, messages, headers, all.turns);
-    if (step == FOUND && begin_labels(&all) < 0)
-        step = FAILED;
-    for (Py_ssize_t at = 0; step == FOUND && at < rules->spans.count; at++)
-        step = label_span(&all, &rules->spans.items[at], channels[at]) < 0 ? FAILED : FOUND;
+    Outcome outcome = messages == NULL || all.turns == NULL ? FAILED : find_turns(rules, messages, headers, all.turns);
+    if (outcome == FOUND && begin_labels(&all) < 0)
+        outcome = FAILED;
+    for (Py_ssize_t at = 0; outcome == FOUND && at < rules->spans.count; at++)
+        outcome = label_span(&all, &rules->spans.items[at], channels[at]) < 0 ? FAILED : FOUND;
     end_labels(&all);
     free(all.turns);
     free(messages);
-    return step;
+    return outcome;
 }
 
 PyObject *native_attribute_spans(PyObject *Py_UNUSED(module), PyObject *args)
@@ -262,7 +262,7 @@ PyObject *native_attribute_spans(PyObject *Py_UNUSED(module), PyObject *args)
                           &channel_of, &PyTuple_Type, &kinds, &role, &PyList_Type, &headers, &PyList_Type, &marks,
                           &PyTuple_Type, &settings, &PyType_Type, &run))
         return NULL;
-    Labels labels = {0};
+    LabelRuns labels = {0};
     TurnRules rules = {.text = text, .length = PyUnicode_GetLength(text)};
     /* Python code could change the lists: a caller's function, or a finalizer. */
     PyObject *own_results = copy_of_list(results), *own_headers = copy_of_list(headers), **channels = NULL;
@@ -276,10 +276,10 @@ PyObject *native_attribute_spans(PyObject *Py_UNUSED(module), PyObject *args)
     }
     if (!failed) {
         ChannelRules channel_rules = {own_results, channel_of, kinds, role};
-        Step step = label_spans(&labels, &rules, &channel_rules, channels, own_headers);
-        if (step == FOUND)
+        Outcome outcome = label_spans(&labels, &rules, &channel_rules, channels, own_headers);
+        if (outcome == FOUND)
             result = located(&encoded, text, labels.places, labels.count, attributed, &labels);
-        else if (step == UNDECIDED)
+        else if (outcome == UNDECIDED)
             result = Py_NewRef(Py_None);
     }
     free_channels(&rules.spans, channels);

@@ -143,16 +143,21 @@ static int is_taken(const Vocabulary *vocabulary, const uint8_t *text, size_t si
             at += 8;
             continue;
         }
-        size_t step = character_size(text[at]);
-        if (step > 1) {
+        const size_t step = character_size(text[at]);
+        if (step == 1) {
+            at++;
+            continue;
+        }
+        /* A run of characters of one size: the place of each is known without those before it. */
+        do {
             uint32_t class = class_of(vocabulary, read_character(text + at, step));
             if (class >= vocabulary->classes)
                 return 0;
             uint8_t flags = vocabulary->class_flags[class];
             if (flags & refused || (flags & placed && !keeps_place(vocabulary, text, at, class)))
                 return 0;
-        }
-        at += step;
+            at += step;
+        } while (at < size && character_size(text[at]) == step);
     }
     return 1;
 }
@@ -251,16 +256,18 @@ static PyObject *ids_of_all(Encoder *encoder, PyObject *texts, int normalized)
 
 void set_cache(Encoder *encoder, const Py_buffer *cache)
 {
-    /* The lock takes the place of the first entry. */
-    size_t entries = (size_t)cache->len / sizeof(Cached), used = 1;
+    /* The lock is before the first set. Sets are aligned, so that each word is in one line of the processor's cache. */
+    const size_t size = sizeof(CacheSet), least = sizeof(uint64_t);
+    const size_t before = least + (size - ((uintptr_t)cache->buf + least) % size) % size;
     uint64_t *lock = cache->buf;
-    if (entries < 2 || (uintptr_t)cache->buf % 8 != 0 || *lock != 0)
+    size_t used = 1;
+    if ((size_t)cache->len < before + size || (uintptr_t)cache->buf % sizeof(uint64_t) != 0 || *lock != 0)
         return;
-    while (used * 2 < entries)
+    while (used * 2 <= ((size_t)cache->len - before) / size)
         used *= 2;
     *lock = 1;
     encoder->cache_lock = lock;
-    encoder->cache = (Cached *)cache->buf + 1;
+    encoder->cache = (CacheSet *)((uint8_t *)cache->buf + before);
     encoder->cache_mask = used - 1;
 }
 

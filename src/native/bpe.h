@@ -102,12 +102,16 @@ typedef struct {
     uint32_t meta; /* that of its slot, 0 if it is no token */
 } Pending;
 
-/* Words of several tokens, by their bytes. */
+/* A word of up to twelve tokens, by its bytes. */
 typedef struct {
     uint64_t key[4]; /* up to 31 bytes, padded with zeros, and their number */
-    uint32_t count;
-    uint32_t ids[7];
-} Cached;
+    uint64_t ids[4]; /* three ids each, from the lowest bit on. The highest bits are those of the number of ids */
+} CachedWord;
+
+/* The two words of a hash that were added last, the later one first. */
+typedef struct {
+    CachedWord words[2];
+} CacheSet;
 
 /* Why the encoding of a text failed. */
 typedef enum { NO_FAILURE, NO_MEMORY, DAMAGED } Failure;
@@ -118,7 +122,7 @@ typedef struct {
     Failure failure;
     uint32_t *ids;
     size_t count, capacity;
-    Cached *cache; /* NULL if there is none */
+    CacheSet *cache; /* NULL if there is none */
     size_t cache_mask;
     uint64_t *cache_lock; /* not 0 while an encoder uses the cache; NULL if there is no cache */
     size_t unreleased;    /* the bytes that were encoded since the global lock was last released */
@@ -130,15 +134,15 @@ typedef struct {
     size_t scratch_size;
 } Encoder;
 
-/* Do something with a part of a text. Return -1 if it failed. */
-typedef int (*Step)(Encoder *encoder, const uint8_t *part, size_t size);
+/* A function that appends the ids of a part of a text. Returns -1 if it failed. */
+typedef int (*AppendPart)(Encoder *encoder, const uint8_t *part, size_t size);
 
 /* Return -1 with an exception if the header or the size of a section is wrong. */
 int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary);
 /* Find the start and the size of a section of a block. Return -1 with an exception if it is not within the block. */
 int read_section(const Py_buffer *buffer, int number, uint64_t *start, uint64_t *size);
 
-/* Use as much of a buffer as a power of two of entries needs, unless another encoder uses it. */
+/* Use as much of a buffer as a power of two of sets needs, unless another encoder uses it. */
 void set_cache(Encoder *encoder, const Py_buffer *cache);
 void free_encoder(Encoder *encoder);
 
@@ -153,8 +157,8 @@ void raise_failure(const Encoder *encoder);
 int encode_text(Encoder *encoder, const uint8_t *text, size_t size);
 /* Append the ids of a word that is not a token itself, with the hash of its key. */
 int encode_word(Encoder *encoder, const uint8_t *word, size_t size, uint64_t hash);
-/* Cut a text between characters that no token contains next to each other, and do something with each part. */
-int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step);
+/* Cut a text between characters that no token contains next to each other, and append the ids of each part. */
+int cut(Encoder *encoder, const uint8_t *text, size_t size, AppendPart append);
 /* Append the ids that merges give for the bytes of a part of a word. */
 int merge_part(Encoder *encoder, const uint8_t *part, size_t size);
 int grow_ids(Encoder *encoder, size_t more);
@@ -269,6 +273,12 @@ static inline uint32_t find_rank(const Vocabulary *vocabulary, uint32_t left, ui
     return NONE;
 }
 
+/* Begin to load the rank of the merge of two tokens. */
+static inline void prefetch_rank(const Vocabulary *vocabulary, uint32_t left, uint32_t right)
+{
+    PREFETCH(&vocabulary->pairs[(size_t)mix((uint64_t)left << PAIR_BITS | right) & vocabulary->pair_mask]);
+}
+
 static inline uint64_t join_bit(const Vocabulary *vocabulary, uint32_t left, uint32_t right)
 {
     /* The bits of ASCII are near each other, because most texts need them all the time. */
@@ -288,6 +298,21 @@ static inline int are_ascii(const uint8_t *eight)
     uint64_t bytes;
     memcpy(&bytes, eight, 8);
     return (bytes & 0x8080808080808080u) == 0;
+}
+
+/* Return 1 if a byte is not the first one of a character. */
+static inline int is_inner(uint8_t byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* Return the number of characters that begin in eight bytes. */
+static inline size_t begun_in_eight(const uint8_t *eight)
+{
+    uint64_t bytes;
+    memcpy(&bytes, eight, 8);
+    uint64_t inner = bytes & ~(bytes << 1) & 0x8080808080808080u;
+    return 8 - (size_t)((inner >> 7) * 0x0101010101010101u >> 56);
 }
 
 /* Return a character of text that is valid UTF-8. */

@@ -8,13 +8,13 @@
 
 #define BYTES_PER_ID 3 /* at least, in most texts */
 
-/* A text, and a position in it as a number of characters and of bytes. */
+/* A str, and a position in it as a number of characters and of bytes. */
 typedef struct {
     PyObject *text;
     const uint8_t *bytes;
     size_t size, byte;
     Py_ssize_t length, character;
-} Cursor;
+} StrCursor;
 
 /* The encoder and its caches. The references are borrowed. */
 typedef struct {
@@ -28,17 +28,18 @@ typedef struct {
 typedef enum { FAILED = -1, DONE, REFUSED } Status;
 
 /* Move a cursor forward to a character. */
-static void move_to(Cursor *cursor, Py_ssize_t character)
+static void move_to(StrCursor *cursor, Py_ssize_t character)
 {
-    size_t left = (size_t)(character - cursor->character);
+    size_t left = (size_t)(character - cursor->character), at = cursor->byte;
     if (cursor->size == (size_t)cursor->length)
-        cursor->byte = (size_t)character;
-    else
-        while (left > 0 && cursor->byte < cursor->size) {
-            int skips = left >= 8 && cursor->size - cursor->byte >= 8 && are_ascii(cursor->bytes + cursor->byte);
-            cursor->byte += skips ? 8 : character_size(cursor->bytes[cursor->byte]);
-            left -= skips ? 8 : 1;
-        }
+        at = (size_t)character;
+    else {
+        for (; left >= 8 && cursor->size - at >= 8; at += 8)
+            left -= begun_in_eight(cursor->bytes + at);
+        for (; at < cursor->size && (left > 0 || is_inner(cursor->bytes[at])); at++)
+            left -= !is_inner(cursor->bytes[at]);
+    }
+    cursor->byte = at;
     cursor->character = character;
 }
 
@@ -101,7 +102,7 @@ static Status encode_long(Pieces *pieces, PyObject *piece, const uint8_t *bytes,
 }
 
 /* Append the ids of the text from a cursor up to a character. */
-static Status encode_piece(Pieces *pieces, Cursor *cursor, Py_ssize_t end)
+static Status encode_piece(Pieces *pieces, StrCursor *cursor, Py_ssize_t end)
 {
     Py_ssize_t start = cursor->character;
     const uint8_t *bytes = cursor->bytes + cursor->byte;
@@ -118,7 +119,7 @@ static Status encode_piece(Pieces *pieces, Cursor *cursor, Py_ssize_t end)
 }
 
 /* Append the ids of a text. Write the borders of its parts, and the number of ids up to the end of each. */
-static Status encode_all(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObject *added, int64_t *borders,
+static Status encode_all(Pieces *pieces, StrCursor *cursor, PyObject *marks, PyObject *added, int64_t *borders,
                          int64_t *ends)
 {
     Encoder *encoder = &pieces->encoder;
@@ -149,7 +150,7 @@ static Status encode_all(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObje
 }
 
 /* Return the ids of a text, the borders of its parts and the numbers of ids, None if the text is left to Python. */
-static PyObject *encode_one(Pieces *pieces, Cursor *cursor, PyObject *marks, PyObject *added)
+static PyObject *encode_one(Pieces *pieces, StrCursor *cursor, PyObject *marks, PyObject *added)
 {
     const Py_ssize_t width = (Py_ssize_t)sizeof(int64_t), count = PyList_Size(marks);
     PyObject *borders = PyBytes_FromStringAndSize(NULL, (2 * count + 2) * width), *ids = NULL, *result = NULL;
@@ -184,7 +185,7 @@ static PyObject *encode_checked(Pieces *pieces, PyObject *text, PyObject *marks,
         return NULL;
     }
     Py_ssize_t size = 0;
-    Cursor cursor = {.text = text, .length = PyUnicode_GetLength(text)};
+    StrCursor cursor = {.text = text, .length = PyUnicode_GetLength(text)};
     cursor.bytes = (const uint8_t *)PyUnicode_AsUTF8AndSize(text, &size);
     cursor.size = (size_t)size;
     if (cursor.bytes == NULL) {

@@ -192,7 +192,7 @@ int label_span(Labelling *all, const Span *span, PyObject *channel)
 typedef struct {
     PyObject *list;
     PyTypeObject *type;
-} Labels;
+} LabelTuples;
 
 /* Return a new reference to a number of a part of a span: to the object in the span if it has the same value. */
 static PyObject *number_of(const Span *part, int index, Py_ssize_t number)
@@ -203,7 +203,7 @@ static PyObject *number_of(const Span *part, int index, Py_ssize_t number)
 
 static int append_label(void *target, const Span *part, Py_ssize_t message, PyObject *channel, int sampled, int content)
 {
-    const Labels *labels = target;
+    const LabelTuples *labels = target;
     PyObject *label = new_tuple(labels->type, 7);
     if (label != NULL)
         label = finish_leaf(label, set_item(label, 0, number_of(part, 0, part->start)) ||
@@ -260,7 +260,7 @@ PyObject *native_label_spans(PyObject *Py_UNUSED(module), PyObject *args)
     }
     /* A finalizer could change the list, and prompted ranges are read from it. */
     PyObject *own_turns = copy_of_list(turns);
-    Labels labels = {PyList_New(0), (PyTypeObject *)type};
+    LabelTuples labels = {PyList_New(0), (PyTypeObject *)type};
     Spans spans = {0};
     Py_ssize_t count = own_turns == NULL ? 0 : PyList_Size(own_turns);
     Labelling all = {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Move a cursor forward to a character, and return its byte. */
-static Py_ssize_t byte_of(Cursor *cursor, Py_ssize_t character)
+static Py_ssize_t byte_of(ByteCursor *cursor, Py_ssize_t character)
 {
     if (cursor->ascii)
         return character;
@@ -99,7 +99,7 @@ static int check(Encoded *encoded, PyObject *text)
     if (bytes == NULL)
         return -1;
     encoded->length = PyUnicode_GetLength(text);
-    encoded->start = (Cursor){bytes, size, size == encoded->length, 0, 0};
+    encoded->start = (ByteCursor){bytes, size, size == encoded->length, 0, 0};
     encoded->tokens = (Tokens){encoded->ids.buf, encoded->ids.len / (Py_ssize_t)sizeof(uint32_t), encoded->sizes.buf,
                                encoded->sizes.len / (Py_ssize_t)sizeof(uint32_t)};
     encoded->parts = encoded->end_places.len / (Py_ssize_t)sizeof(int64_t);
@@ -122,7 +122,7 @@ static Py_ssize_t locate(const Encoded *encoded, const Py_ssize_t *places, Py_ss
 {
     const Tokens *tokens = &encoded->tokens;
     const int64_t *borders = encoded->borders, *ends = encoded->ends;
-    Cursor start = encoded->start, end = encoded->start;
+    ByteCursor start = encoded->start, end = encoded->start;
     Py_ssize_t part = 0, walked = -1, token = 0, token_end = 0;
     for (Py_ssize_t at = 0; at < count; at++) {
         Py_ssize_t place = places[at];

@@ -5,14 +5,14 @@
 
 #include "native.h"
 
-/* A text, and a position in it as a number of characters and of bytes. */
+/* The UTF-8 of a text, and a position in it as a number of characters and of bytes. */
 typedef struct {
     const char *bytes;
     Py_ssize_t size;
     int ascii;
     Py_ssize_t character;
     Py_ssize_t byte;
-} Cursor;
+} ByteCursor;
 
 typedef struct {
     const uint32_t *ids;
@@ -23,7 +23,7 @@ typedef struct {
 
 /* A text that was cut into parts, and its tokens. Parts with odd numbers are one special token each. */
 typedef struct {
-    Cursor start;
+    ByteCursor start;
     Tokens tokens;
     const int64_t *borders; /* the start of each part, and the end of the last */
     const int64_t *ends;    /* the number of tokens up to the end of each part */

@@ -2,8 +2,9 @@
 
 #include "bpe.h"
 
-#define MOST_CACHED 7 /* the most ids of a word in the cache */
-#define FEW 48        /* the most symbols that are searched one by one for the next merge */
+#define MOST_CACHED 12 /* the most ids of a word in the cache */
+#define CACHED_BITS 21 /* the bits of each */
+#define FEW 48         /* the most symbols that are searched one by one for the next merge */
 
 int grow_ids(Encoder *encoder, size_t more)
 {
@@ -78,6 +79,8 @@ static size_t merge_few(const Vocabulary *vocabulary, uint32_t *ids, uint32_t *r
             break;
         ids[best] = vocabulary->results[rank];
         count--;
+        if (best > 0)
+            prefetch_rank(vocabulary, ids[best - 1], ids[best]);
         memmove(ids + best + 1, ids + best + 2, (count - best - 1) * sizeof(uint32_t));
         if (best + 1 < count) {
             memmove(ranks + best + 1, ranks + best + 2, (count - best - 1) * sizeof(uint32_t));
@@ -205,43 +208,63 @@ static void load_cache_key(const uint8_t *word, size_t size, const uint8_t *limi
     key[3] |= (uint64_t)size << 56;
 }
 
-/* Append the ids of a cached word and return 1, or return 0 if another one is at its place. */
-static int append_cached(Encoder *encoder, const Cached *entry, const uint64_t key[4])
+/* Append the ids of a cached word and return 1, or return 0 if it is another one. */
+static int append_cached(Encoder *encoder, const CachedWord *word, const uint64_t key[4])
 {
-    if (memcmp(entry->key, key, 32) != 0 || entry->count > MOST_CACHED)
+    const uint32_t id_mask = ((uint32_t)1 << CACHED_BITS) - 1;
+    if (memcmp(word->key, key, 32) != 0)
         return 0;
     if (encoder->capacity - encoder->count < MOST_CACHED && grow_ids(encoder, MOST_CACHED) < 0)
         return -1;
-    memcpy(encoder->ids + encoder->count, entry->ids, sizeof(entry->ids));
-    encoder->count += entry->count;
+    uint32_t *ids = encoder->ids + encoder->count;
+    size_t count = 0;
+    for (size_t at = 0; at < 4; at++) {
+        const uint64_t packed = word->ids[at];
+        for (size_t place = 0; place < 3; place++)
+            *ids++ = (uint32_t)(packed >> (CACHED_BITS * place)) & id_mask;
+        count |= (size_t)(packed >> 63) << at;
+    }
+    /* Not all numbers in a damaged cache are possible. */
+    encoder->count += count <= MOST_CACHED ? count : MOST_CACHED;
     return 1;
 }
 
-static void set_cached(const Encoder *encoder, Cached *entry, const uint64_t key[4], size_t start)
+/* Make a word the first one of a set, with the ids from `start` on. */
+static void add_cached(const Encoder *encoder, CacheSet *set, const uint64_t key[4], size_t start)
 {
-    size_t count = encoder->count - start;
-    if (count <= MOST_CACHED) {
-        memcpy(entry->key, key, 32);
-        entry->count = (uint32_t)count;
-        memcpy(entry->ids, encoder->ids + start, count * sizeof(uint32_t));
+    const size_t count = encoder->count - start;
+    const uint32_t *ids = encoder->ids + start;
+    CachedWord word = {{key[0], key[1], key[2], key[3]}, {0}};
+    if (count > MOST_CACHED)
+        return;
+    for (size_t at = 0; at < count; at++) {
+        if (ids[at] >> CACHED_BITS)
+            return;
+        word.ids[at / 3] |= (uint64_t)ids[at] << (CACHED_BITS * (at % 3));
     }
+    for (size_t at = 0; at < 4; at++)
+        word.ids[at] |= (uint64_t)(count >> at & 1) << 63;
+    set->words[1] = set->words[0];
+    set->words[0] = word;
 }
 
-/* Append the ids of some bytes: those in the cache, else those that a step appends. */
-static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, uint64_t hash, Step step)
+/* Append the ids of some bytes: those in the cache, else those that a function appends. */
+static int encode_cached(Encoder *encoder, const uint8_t *bytes, size_t size, uint64_t hash, AppendPart append)
 {
     if (encoder->cache == NULL || size > LONGEST_CACHED)
-        return step(encoder, bytes, size);
+        return append(encoder, bytes, size);
     uint64_t key[4];
     load_cache_key(bytes, size, encoder->limit, key);
-    Cached *entry = &encoder->cache[hash & encoder->cache_mask];
+    CacheSet *set = &encoder->cache[hash & encoder->cache_mask];
     size_t start = encoder->count;
-    int done = append_cached(encoder, entry, key);
+    int done = append_cached(encoder, &set->words[0], key);
+    if (done == 0)
+        done = append_cached(encoder, &set->words[1], key);
     if (done != 0)
         return done < 0 ? -1 : 0;
-    if (step(encoder, bytes, size) < 0)
+    if (append(encoder, bytes, size) < 0)
         return -1;
-    set_cached(encoder, entry, key, start);
+    add_cached(encoder, set, key, start);
     return 0;
 }
 
@@ -261,7 +284,7 @@ static inline int may_join(const Vocabulary *vocabulary, uint32_t left, uint8_t 
            (torn & TORN_BOTH && left >= 0x80 && right >= 0x80 && has_join(vocabulary, PARTIAL | last, PARTIAL | first));
 }
 
-int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step)
+int cut(Encoder *encoder, const uint8_t *text, size_t size, AppendPart append)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
     size_t start = 0, at = character_size(text[0]);
@@ -270,14 +293,14 @@ int cut(Encoder *encoder, const uint8_t *text, size_t size, Step step)
         size_t width = character_size(text[at]);
         uint32_t right = read_character(text + at, width);
         if (!may_join(vocabulary, left, text[at - 1], right, text[at])) {
-            if (step(encoder, text + start, at - start) < 0)
+            if (append(encoder, text + start, at - start) < 0)
                 return -1;
             start = at;
         }
         left = right;
         at += width;
     }
-    return step(encoder, text + start, size - start);
+    return append(encoder, text + start, size - start);
 }
 
 /* Append the ids of a part of a word that nothing else of the word can join. */
@@ -305,6 +328,6 @@ static int encode_parts(Encoder *encoder, const uint8_t *word, size_t size)
 int encode_word(Encoder *encoder, const uint8_t *word, size_t size, uint64_t hash)
 {
     /* If merges begin with characters, words are parts already. */
-    Step step = encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts;
-    return encode_cached(encoder, word, size, hash, step);
+    AppendPart append = encoder->vocabulary->flags & BY_CHARACTER ? merge_part : encode_parts;
+    return encode_cached(encoder, word, size, hash, append);
 }

@@ -74,14 +74,14 @@ typedef struct {
     PyObject *end_token, *opening, *closing; /* texts, NULL if there are none */
 } TurnRules;
 
-/* A step of the search: it found its result, Python has to find it, or it failed. */
-typedef enum { FAILED = -1, UNDECIDED, FOUND } Step;
+/* The outcome of a search: it found its result, Python has to find it, or it failed. */
+typedef enum { FAILED = -1, UNDECIDED, FOUND } Outcome;
 
 /* Read the rules from a tuple, as described in `module.c`. Return -1 with an error if it is not one. */
 int read_turn_rules(PyObject *settings, TurnRules *rules);
 
 /* Find the turn of a message with some places and headers. */
-Step find_turn(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Turn *turn);
+Outcome find_turn(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Turn *turn);
 
 /* ==================
    Labels

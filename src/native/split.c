@@ -2,6 +2,20 @@
 
 #include "bpe.h"
 
+/* Return the last character of a run with the size of the first one that all lead to the same state. They are not ASCII.
+   None waits for the one before, because neither its place nor its state depends on that. */
+static inline const uint8_t *skip_alike(const Vocabulary *vocabulary, const uint32_t *row, const uint8_t *at,
+                                        const uint8_t *end, uint32_t next)
+{
+    const size_t size = character_size(*at);
+    for (; (size_t)(end - at) > size && character_size(at[size]) == size; at += size) {
+        uint32_t class = class_of(vocabulary, read_character(at + size, size));
+        if (class >= vocabulary->width || row[class] != next)
+            break;
+    }
+    return at;
+}
+
 /* Return the end of the match at the start of a text, its start if there is none. NULL if the block is damaged. */
 static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t state, const uint8_t *text,
                                         const uint8_t *end)
@@ -28,6 +42,8 @@ static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t s
             if (place >= count)
                 return NULL;
             next = vocabulary->transitions[place];
+            if ((next & ~ACCEPT) == state)
+                at = skip_alike(vocabulary, row, at, end, next);
         }
         last = next & ACCEPT ? at : last;
         at += step;
@@ -47,8 +63,11 @@ static int encode_pending(Encoder *encoder)
     for (size_t at = 0; at < count; at++) {
         Pending *word = &encoder->pending[at];
         word->meta = word->size > vocabulary->longest ? 0 : find_key(vocabulary, &word->key, word->start);
-        if (!(word->meta & single) && encoder->cache != NULL)
-            PREFETCH(&encoder->cache[word->key.hash & encoder->cache_mask]);
+        if (!(word->meta & single) && encoder->cache != NULL) {
+            const CacheSet *set = &encoder->cache[word->key.hash & encoder->cache_mask];
+            PREFETCH(&set->words[0]);
+            PREFETCH(&set->words[1]);
+        }
     }
     for (size_t at = 0; at < count; at++) {
         const Pending *word = &encoder->pending[at];

@@ -63,7 +63,7 @@ static Py_ssize_t first_mark(const TurnRules *rules, Py_ssize_t place)
 }
 
 /* Fill in the end of the token that opens the next message and stops the turn before it, or -1. */
-static Step find_following(const TurnRules *rules, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *stop)
+static Outcome find_following(const TurnRules *rules, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *stop)
 {
     const Span *spans = rules->spans.items;
     *stop = -1;
@@ -89,7 +89,7 @@ static Step find_following(const TurnRules *rules, Py_ssize_t end, Py_ssize_t ne
 }
 
 /* Fill in the end of a turn with its last body, its text, and the first span after it. */
-static Step find_end(const TurnRules *rules, Py_ssize_t last, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *found)
+static Outcome find_end(const TurnRules *rules, Py_ssize_t last, Py_ssize_t end, Py_ssize_t next_span, Py_ssize_t *found)
 {
     Py_ssize_t token_end = -1, count = PyList_Size(rules->marks);
     Py_ssize_t at = first_mark(rules, last);
@@ -112,9 +112,9 @@ static Step find_end(const TurnRules *rules, Py_ssize_t last, Py_ssize_t end, Py
             return FOUND;
         }
     }
-    Step step = find_following(rules, end, next_span, found);
-    if (step != FOUND || *found >= 0)
-        return step;
+    Outcome outcome = find_following(rules, end, next_span, found);
+    if (outcome != FOUND || *found >= 0)
+        return outcome;
     if (token_end >= 0) {
         *found = token_end;
         return FOUND;
@@ -136,7 +136,7 @@ static Step find_end(const TurnRules *rules, Py_ssize_t last, Py_ssize_t end, Py
    ================== */
 
 /* Fill in the end of a header that a generation prompt contains as it is. */
-static Step find_header(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Py_ssize_t *found)
+static Outcome find_header(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Py_ssize_t *found)
 {
     Py_ssize_t body = facts[FIRST_BODY] < 0 ? facts[OWN_END] : facts[FIRST_BODY], end = -1;
     for (Py_ssize_t at = 0; end < 0 && at < PyTuple_Size(headers); at++) {
@@ -169,7 +169,7 @@ static Step find_header(const TurnRules *rules, const Py_ssize_t *facts, PyObjec
 }
 
 /* Return UNDECIDED if a turn may have generation prompts within it. */
-static Step check_inner_prompts(const TurnRules *rules, const Turn *turn, PyObject *headers)
+static Outcome check_inner_prompts(const TurnRules *rules, const Turn *turn, PyObject *headers)
 {
     PyObject *prompt = PyTuple_GetItem(PyTuple_GetItem(headers, 0), 1);
     if (PyUnicode_GetLength(prompt) == 0)
@@ -179,7 +179,7 @@ static Step check_inner_prompts(const TurnRules *rules, const Turn *turn, PyObje
 }
 
 /* Fill in the reasoning at the start of a turn. Its content starts at a place, or is missing with -1. */
-static Step find_reasoning(const TurnRules *rules, Turn *turn, Py_ssize_t content)
+static Outcome find_reasoning(const TurnRules *rules, Turn *turn, Py_ssize_t content)
 {
     Py_ssize_t *region = turn->region;
     if (rules->opening == NULL)
@@ -204,7 +204,7 @@ static Step find_reasoning(const TurnRules *rules, Turn *turn, Py_ssize_t conten
     return FOUND;
 }
 
-Step find_turn(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Turn *turn)
+Outcome find_turn(const TurnRules *rules, const Py_ssize_t *facts, PyObject *headers, Turn *turn)
 {
     if (!PyTuple_Check(headers)) {
         PyErr_SetString(PyExc_TypeError, "the headers of a turn must be a tuple");
@@ -220,15 +220,15 @@ Step find_turn(const TurnRules *rules, const Py_ssize_t *facts, PyObject *header
         return UNDECIDED;
     turn->is_turn = 1;
     turn->first = facts[OWN_START];
-    Step step = find_header(rules, facts, headers, &turn->start);
-    if (step == FOUND) {
+    Outcome outcome = find_header(rules, facts, headers, &turn->start);
+    if (outcome == FOUND) {
         Py_ssize_t last = facts[LAST_BODY] > turn->start ? facts[LAST_BODY] : turn->start;
         Py_ssize_t end = facts[OWN_END] > last ? facts[OWN_END] : last;
-        step = find_end(rules, last, end, facts[NEXT_SPAN], &turn->end);
+        outcome = find_end(rules, last, end, facts[NEXT_SPAN], &turn->end);
     }
-    if (step == FOUND)
-        step = check_inner_prompts(rules, turn, headers);
-    return step == FOUND ? find_reasoning(rules, turn, facts[CONTENT_START]) : step;
+    if (outcome == FOUND)
+        outcome = check_inner_prompts(rules, turn, headers);
+    return outcome == FOUND ? find_reasoning(rules, turn, facts[CONTENT_START]) : outcome;
 }
 
 /* ==================
@@ -271,10 +271,10 @@ static PyObject *found_turn(const TurnRules *rules, const Types *types, PyObject
     if (read_numbers(places, facts, FACTS, "a message must have a tuple of its places") < 0)
         return NULL;
     Turn turn = {0};
-    Step step = find_turn(rules, facts, headers, &turn);
-    if (step == UNDECIDED)
+    Outcome outcome = find_turn(rules, facts, headers, &turn);
+    if (outcome == UNDECIDED)
         return Py_NewRef(Py_False);
-    return step == FOUND ? turn_of(types, &turn) : NULL;
+    return outcome == FOUND ? turn_of(types, &turn) : NULL;
 }
 
 /* Return the turns of all messages. */

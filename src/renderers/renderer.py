@@ -11,15 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from renderers.batching import (
-    BatchErrors,
-    attempt_each,
-    check_count,
-    check_errors,
-    check_shared,
-    run_batch,
-    tools_of_items,
-)
+from renderers.batching import BatchErrors, check_count, check_errors, check_shared, run_batch, tools_of_items
 from renderers.bridging.bridge import Extension
 from renderers.bridging.call_ids import with_call_ids
 from renderers.bridging.context import BridgeContexts
@@ -34,13 +26,11 @@ from renderers.core.lazy import lazy
 from renderers.core.losses import LossPolicy
 from renderers.core.messages import (
     list_messages,
-    media_parts,
     normalise_messages,
     normalise_tools,
     readable_tools,
 )
 from renderers.core.options import (
-    DEFAULT_DATE,
     ContentTokens,
     NoneContent,
     Prefill,
@@ -50,28 +40,23 @@ from renderers.core.options import (
 from renderers.core.spans import Trace
 from renderers.core.token_ids import as_ids, as_packed_ids, list_ids, list_sequences, unpack_ids
 from renderers.core.tokens import RenderedTokens
-from renderers.core.tool_list import ToolList
-from renderers.default_date import DefaultDateNotice
-from renderers.errors import MediaError, MessageError, TemplateError
+from renderers.errors import MessageError, TemplateError
 from renderers.families.registry import UNKNOWN_FAMILY, FamilyMatch
 from renderers.live_renderers import is_ours, register, restore
 from renderers.parsing.compiled import CompiledGrammar, compile_grammar
 from renderers.parsing.grammar import ParserOverrides
 from renderers.parsing.parser import ResponseParser, find_prefill, parse_whole
 from renderers.parsing.pieces import Pieces
-from renderers.programs.base import Program
 from renderers.programs.template import TemplateProgram
 from renderers.rendering.labelled_text import encode_together
-from renderers.rendering.loss_reports import LossReporter
-from renderers.rendering.pipeline import RenderedText, RenderPipeline, RunConversation
+from renderers.rendering.pipeline import RenderedText, RenderPipeline
 from renderers.rendering.prefill import empty_reasoning, warn_without_prefill
 from renderers.resolution import UNPROBED, UNREAD_CALLS, Resolution, resolve
 from renderers.retention import find_contradiction, keeping_switch, retention_of
 from renderers.setting_attribute import SettingAttribute
 from renderers.settings import RendererSettings
-from renderers.switches import check_arguments
 from renderers.templating import ChatTemplate, TemplateLimits
-from renderers.templating.chat import normalise_template_kwargs
+from renderers.text_renderer import RenderOptions, TextRenderer, reject_media
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 
 if TYPE_CHECKING:
@@ -177,9 +162,8 @@ class ChatRenderer:
         >>> renderer.tokenizer.decode(sampled)
         'Yes?<|end|>'
         """
-        text = self._run(
-            messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
-        )
+        options = RenderOptions(template_arguments, add_generation_prompt, continue_final_message, process_multimodal)
+        text = self._text_renderer.render(messages, tools, options)
         return self._tokens_of(text)
 
     def _tokens_of(self, text: RenderedText) -> RenderedTokens:
@@ -250,9 +234,8 @@ class ChatRenderer:
         )
         items = list_messages(conversations, kind="conversations")
         pairs = zip(items, tools_of_items(tools, len(items)), strict=True)
-        texts = self._run_all(
-            pairs, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
-        )
+        options = RenderOptions(template_arguments, add_generation_prompt, continue_final_message, process_multimodal)
+        texts = self._text_renderer.render_all(pairs, options)
         # Encoding can fail too, so the first error is known only after it.
         encode_together([text for text in texts if isinstance(text, RenderedText)])
         return run_batch(self._tokens_of_result, texts, errors=errors, kind="conversation")
@@ -291,9 +274,8 @@ class ChatRenderer:
             ControlTextError: A message contains a special token, and `content_tokens` is `"refuse"`.
             UnencodableTextError: A message contains a lone surrogate.
         """
-        text = self._run(
-            messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
-        )
+        options = RenderOptions(template_arguments, add_generation_prompt, continue_final_message, process_multimodal)
+        text = self._text_renderer.render(messages, tools, options)
         return unpack_ids(text.encoded.ids)
 
     def render_text(
@@ -316,9 +298,8 @@ class ChatRenderer:
         >>> create_renderer(EXAMPLE_MODEL).render_text([{"role": "user", "content": "Hi"}])
         '<|turn|>user\\nHi<|end|>\\n'
         """
-        text = self._run(
-            messages, tools, template_arguments, add_generation_prompt, continue_final_message, process_multimodal
-        )
+        options = RenderOptions(template_arguments, add_generation_prompt, continue_final_message, process_multimodal)
+        text = self._text_renderer.render(messages, tools, options)
         # Raises if the renderer refuses special tokens in messages.
         _ = text.cuts
         return text.text
@@ -336,110 +317,8 @@ class ChatRenderer:
 
         Accepts the same arguments as `render_ids`. Media are rendered as the template's placeholders.
         """
-        return self._run(messages, tools, template_arguments, add_generation_prompt, continue_final_message).trace
-
-    def _run(
-        self,
-        messages: Iterable[MessageLike],
-        tools: Iterable[ToolLike] | None,
-        template_arguments: Mapping[str, Any],
-        add_generation_prompt: bool,
-        continue_final_message: bool | str,
-        process_multimodal: bool = False,
-    ) -> RenderedText:
-        """Normalise the input, run the program, and reject media that would need processing."""
-        plain, tool_list = normalise_messages(messages), normalise_tools(tools)
-        with_tools = tool_list is not None
-        run = self._prepare(with_tools, template_arguments, add_generation_prompt, continue_final_message)
-        text = run(plain, tool_list)
-        self._check_text(text, add_generation_prompt, continue_final_message, process_multimodal)
-        return text
-
-    def _run_all(
-        self,
-        conversations: Iterable[tuple[Iterable[MessageLike], Iterable[ToolLike] | None]],
-        template_arguments: Mapping[str, Any],
-        add_generation_prompt: bool,
-        continue_final_message: bool | str,
-        process_multimodal: bool,
-    ) -> list[RenderedText | Exception]:
-        """Do what `_run` does for conversations with their tools, step by step. Keep the exceptions of those that fail.
-
-        A step for all conversations takes less time than all steps for one after the other.
-        """
-        prepared: dict[bool, RunConversation] = {}
-
-        def normalise(conversation: tuple[Any, Any]) -> tuple[list[JsonObject], ToolList | None]:
-            messages, tools = conversation
-            return normalise_messages(messages), normalise_tools(tools)
-
-        def run(conversation: tuple[list[JsonObject], ToolList | None]) -> RenderedText:
-            messages, tools = conversation
-            with_tools = tools is not None
-            if with_tools not in prepared:
-                prepared[with_tools] = self._prepare(
-                    with_tools, template_arguments, add_generation_prompt, continue_final_message
-                )
-            return prepared[with_tools](messages, tools)
-
-        def check(text: RenderedText) -> RenderedText:
-            self._check_text(text, add_generation_prompt, continue_final_message, process_multimodal)
-            return text
-
-        return attempt_each(check, attempt_each(run, attempt_each(normalise, conversations)))
-
-    def _prepare(
-        self,
-        with_tools: bool,
-        template_arguments: Mapping[str, Any],
-        add_generation_prompt: bool,
-        continue_final_message: bool | str,
-    ) -> RunConversation:
-        return self._pipeline.prepare(
-            with_tools=with_tools,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            arguments=self._normalise_arguments(template_arguments) if template_arguments else None,
-        )
-
-    def _check_text(
-        self,
-        text: RenderedText,
-        add_generation_prompt: bool,
-        continue_final_message: bool | str,
-        process_multimodal: bool,
-    ) -> None:
-        """Reject media that would need processing, and report input that is not written and the default date."""
-        if process_multimodal:
-            _reject_media(text.run.messages)
-        self._loss_reporter.report(text, is_cut=bool(continue_final_message))
-        if self._date_notice.is_pending:
-            self._date_notice.check(
-                text, add_generation_prompt=add_generation_prompt, continue_final_message=continue_final_message
-            )
-
-    @lazy
-    def _loss_reporter(self) -> LossReporter:
-        return LossReporter(self.settings.on_loss, self._source)
-
-    @property
-    def _source(self) -> str:
-        """The definition of the format, as messages to callers name it."""
-        is_template = all(isinstance(program, TemplateProgram) for program in self._programs)
-        kind = "chat template" if is_template else "format"
-        return f"the {kind} of {self.tokenizer.name_or_path or 'the model'}"
-
-    @lazy
-    def _date_notice(self) -> DefaultDateNotice:
-        given = self.settings.given_config
-        is_set = self.date != DEFAULT_DATE or (given is not None and given.date is not None)
-        return DefaultDateNotice(self._programs, source=self._source, is_set=is_set)
-
-    def _normalise_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Normalise the template arguments of one call, and check that they have an effect."""
-        plain = normalise_template_kwargs(arguments)
-        check_arguments(plain, family=self.family_match.family, programs=self._programs)
-        return plain
+        options = RenderOptions(template_arguments, add_generation_prompt, continue_final_message)
+        return self._text_renderer.render(messages, tools, options).trace
 
     def _try_text(self, messages: list[JsonObject], arguments: Mapping[str, Any]) -> str | None:
         """Return the text of messages with other template arguments; None if the template rejects them."""
@@ -573,7 +452,7 @@ class ChatRenderer:
         if prompt_ids is not None:
             prompt = prompt_ids if isinstance(prompt_ids, array) else list_ids(prompt_ids, name="prompt_ids")
         if template_arguments:
-            arguments = self._normalise_arguments(template_arguments)
+            arguments = self._text_renderer.normalise_arguments(template_arguments)
             if not prompt:
                 text = self._pipeline.generation_prompt(arguments, with_tools=tools is not None)
                 prompt = self.tokenizer.encode(text, add_special_tokens=False)
@@ -619,7 +498,7 @@ class ChatRenderer:
         >>> renderer.tokenizer.decode(bridge.tokens.token_ids[len(prompt) + len(completion) :])
         '\\n<|turn|>user\\nBye<|end|>\\n<|turn|>assistant\\n'
         """
-        arguments = self._normalise_arguments(template_arguments) if template_arguments else {}
+        arguments = self._text_renderer.normalise_arguments(template_arguments) if template_arguments else {}
         prompt = as_packed_ids(previous_prompt_ids, name="previous_prompt_ids")
         completion = as_ids(previous_completion_ids, name="previous_completion_ids")
         messages = [] if new_messages is None else list_messages(new_messages)
@@ -634,12 +513,14 @@ class ChatRenderer:
             prior = Prior(prompt, completion, parsed)
             new = with_call_ids(messages, parsed.state.calls)
             if process_multimodal:
-                _reject_media(messages)
+                reject_media(messages)
             context = self._bridge_contexts.get(tool_list, self.resolution.grammar.header, arguments)
             retention = self._retention_in(context.pipeline) if arguments else self._default_retention
             retention = self.settings.thinking_retention or retention
             switch = functools.partial(keeping_switch, self.family_match.family, context.pipeline.arguments)
-            return Extension(context, prior, new, messages, retention, self._loss_reporter, switch).bridge()
+            return Extension(
+                context, prior, new, messages, retention, self._text_renderer.loss_reporter, switch
+            ).bridge()
 
     def bridge_to_next_turn(
         self,
@@ -769,20 +650,12 @@ class ChatRenderer:
     def _pipeline(self) -> RenderPipeline:
         return RenderPipeline(self.settings)
 
-    @property
-    def _programs(self) -> set[Program]:
-        return {self._pipeline.program(with_tools=with_tools) for with_tools in (False, True)}
+    @lazy
+    def _text_renderer(self) -> TextRenderer:
+        return TextRenderer(self.settings, self._pipeline)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Attributes of a caller's subclass. Those of this package are computed from the settings.
         computed = {name for parent in type(self).__mro__ if is_ours(parent) for name in vars(parent)}
         own = {name: value for name, value in vars(self).items() if name not in {"settings", *computed}}
         return restore, (type(self), self.settings), own or None
-
-
-def _reject_media(messages: Sequence[Mapping[str, Any]]) -> None:
-    for index, message in enumerate(messages):
-        # Most contents are texts.
-        if type(message.get("content")) is not str:
-            for part, kind in media_parts(message).items():
-                raise MediaError.at(kind, message=index, part=part)

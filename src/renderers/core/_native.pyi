@@ -80,7 +80,7 @@ def join(
     entries: bytes | bytearray, texts: bytes | bytearray, first: int, /, *ids: int
 ) -> tuple[str, bytes, list[int]] | list[int]: ...
 def encode_bpe(
-    block: bytes | bytearray | memoryview | mmap, texts: list[str], cache: bytearray, normalized: bool, /
+    block: bytes | bytearray | memoryview | mmap, texts: list[str], cache: bytearray | memoryview, normalized: bool, /
 ) -> list[bytes | None]: ...
 def encode_parts(
     block: bytes | bytearray | memoryview | mmap,

@@ -288,12 +288,29 @@ def test_marks_in_order_are_kept(text: str, kept: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "cache", [*map(bytearray, (0, 63, 64, 127, 128, 200)), bytearray(64) + b"\xff" * 4096, bytearray(b"\xff" * 4096)]
+    "cache",
+    [
+        *map(bytearray, (0, 63, 64, 128, 200, 256, 264, 400)),
+        bytearray(64) + b"\xff" * 4096,
+        bytearray(b"\xff" * 4096),
+    ],
 )
 def test_any_cache_will_do(cache: bytearray) -> None:
     due = encode_in_python(example(), TEXTS, cache, False)
     for _ in range(2):
         assert native.encode_bpe(example(), TEXTS, cache, False) == due
+
+
+@pytest.mark.parametrize("offset", range(0, 136, 8))
+def test_words_of_any_number_of_tokens_are_found_again(offset: int) -> None:
+    # Few tokens of the vocabulary have these characters.
+    texts = ["é中" * count + "x" * extra for count in range(7) for extra in range(6)]
+    due = encode_in_python(example(), texts, bytearray(), False)
+    assert {len(ids or b"") // 4 for ids in due} >= set(range(16))
+    for size in (2**9, 2**16):
+        cache = memoryview(bytearray(size))[offset:]
+        for _ in range(2):
+            assert native.encode_bpe(example(), texts, cache, False) == due
 
 
 def test_a_cache_in_use_is_left_alone() -> None:

@@ -13,8 +13,8 @@ from renderers.tokenizer.compiled.block import FORMAT, CompiledVocabulary
 from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, pack_ids
 from renderers.tokenizer.engines.huggingface import check_text
 
-_CACHED_BYTES = 2**22 + 64
-"""The size of the cache of words that are several tokens, and of its lock."""
+_CACHED_BYTES = 2**22 + 256
+"""The size of the cache of words that are several tokens, with its lock and room to align it."""
 _SHORTEST_PIECE = 32
 """The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
 
