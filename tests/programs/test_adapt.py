@@ -14,6 +14,7 @@ import pytest
 
 from renderers.core.spans import Trace
 from renderers.errors import BrokenArgumentsWarning, MessageError, TemplateError, TemplateLimitError
+from renderers.programs import adapt
 from renderers.programs.adapt import InputAdapter, _MessageAdapter
 from renderers.templating import ChatTemplate, Limits
 from tests.support.conversations import CONVERSATIONS, TOOLS
@@ -97,6 +98,29 @@ def test_arguments_become_an_object_if_the_template_requires_one(source: str) ->
 def with_calls(*arguments: Any, **more: Any) -> dict[str, Any]:
     calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": value}} for value in arguments]
     return {"role": "assistant", "content": "", "tool_calls": calls, **more}
+
+
+def test_the_arguments_of_a_growing_history_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [json.dumps({"unique": f"history {number}", "list": [number]}) for number in range(3)]
+    parsed: list[str] = []
+    parse = adapt._parse_object
+
+    def counted(text: str) -> dict[str, Any] | None:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(adapt, "_parse_object", counted)
+    template = ChatTemplate(DICT)
+    for size in (1, 2, 3, 3):
+        messages = adapted(DICT, *map(with_calls, texts[:size]))
+        arguments = [message["tool_calls"][0]["function"]["arguments"] for message in messages]
+        assert arguments == list(map(json.loads, texts[:size]))
+        template.run(messages)
+        assert arguments == list(map(json.loads, texts[:size])), "a run does not change them"
+    assert parsed == texts
+    long = with_calls(json.dumps({"text": "x" * adapt._LONGEST_KEPT}))
+    assert adapted(DICT, long) == adapted(DICT, long)
+    assert len(parsed) == 5, "long arguments are not kept"
 
 
 @pytest.mark.parametrize("source", [TEXT, EITHER])

@@ -12,6 +12,7 @@ import math
 import operator
 from typing import Any, NamedTuple
 
+from renderers.core.bounded_table import BoundedTable
 from renderers.core.caller_warnings import warn_caller
 from renderers.core.jsontypes import Arguments, JsonObject
 from renderers.core.messages import media_kind, normalise_data
@@ -25,6 +26,10 @@ from renderers.programs.input_formats import EMPTY_VALUES, NULL_KEY, OPTIONAL_KE
 from renderers.templating import ChatTemplate
 
 _OPTIONAL_KEYS = frozenset(OPTIONAL_KEYS)
+_PARSED: BoundedTable[JsonObject | None] = BoundedTable(keep=512)
+"""The objects of arguments that are JSON text, by the text. None if it is not that of an object."""
+_LONGEST_KEPT = 2000
+"""The longest arguments that are kept, in characters."""
 _EQUIVALENT_TYPES = {
     "image_url": ("image",),
     "input_image": ("image", "image_url"),
@@ -320,9 +325,15 @@ class _MessageAdapter(NamedTuple):
             raise self._error(fault, path)
         if not as_object or (as_text and as_json):
             return called
-        parsed = _parse_object(arguments)
+
+        def parse() -> JsonObject | None:
+            parsed = _parse_object(arguments)
+            return None if parsed is None else normalise_data(parsed, message=self.message_index, path=path)
+
+        # Every prompt of a rollout has the calls of all earlier turns. Nothing changes the objects.
+        parsed = _PARSED.get(arguments, parse) if len(arguments) <= _LONGEST_KEPT else parse()
         if parsed is not None:
-            return {**called, "arguments": normalise_data(parsed, message=self.message_index, path=path)}
+            return {**called, "arguments": parsed}
         return called if as_text else self._adapt_broken(called, arguments, path)
 
     def _adapt_broken(self, called: JsonObject, arguments: str, path: Path) -> JsonObject:
