@@ -39,7 +39,7 @@ _PROOFS: BoundedTable[BoundedTable[Any]] = BoundedTable(keep=128)
 _TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
 """The same tables, and those that a context still uses."""
 STAND_IN_TOOLS = ToolList([TOOL])
-"""The tools of all contexts whose turns do not depend on the tools. They are written faster than those of a caller."""
+"""The tools of contexts in which turns do not depend on the tools. They are written faster than those of a caller."""
 _CONTEXTS_KEPT = 8
 """How many contexts of a renderer are kept at least: one for each list of tools and arguments."""
 
