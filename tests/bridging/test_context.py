@@ -268,6 +268,16 @@ def test_an_argument_that_the_template_does_not_read_is_an_error(method: str) ->
 # ==================
 
 
+def test_tools_that_are_written_after_turns_without_a_loop_are_refused() -> None:
+    # The sample tool would be written in place of them.
+    turns = "{{ messages | map(attribute='content') | join('<|end|>') }}<|end|>"
+    template = turns + "{{ tools | tojson if tools }}{% for m in messages %}.{% endfor %}"
+    renderer = create_renderer(load_tokenizer(EMBEDDED), chat_template=template)
+    refused = bridge(renderer, BYE, tools=[tool("a")])
+    assert isinstance(refused, BridgeRefusal)
+    assert "the template writes the tools after them" in refused.detail
+
+
 @pytest.mark.parametrize("mark", ["", URGENT, "{% if tools %}{{ tools | tojson }}{% endif %}"])
 def test_a_thousand_messages_that_differ_in_an_unread_field_need_one_proof(mark: str, proofs: list[Any]) -> None:
     renderer = renderer_for(mark, verify=False)
