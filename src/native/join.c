@@ -1,16 +1,15 @@
 /* Join the texts of tokens to one text, and return the position of each token and of each marker.
 
    `renderers.parsing.pieces` does the same in Python. Inputs are not trusted: nothing outside of the buffers is read,
-   whatever they hold. The ids are arguments of the call: nothing can change these, and they take less time to read than
-   the items of a list. */
+   whatever they hold. Up to Python 3.11, an allocation of a list or of an error can run finalizers, which can change the
+   ids. So the lists of the result are created before, and an id is read again after an error. */
 
 #include "native.h"
 #include "table.h"
 
 #include <string.h>
 
-#define BLOCK 16   /* the ids of which the entries are loaded together */
-#define FIRST_ID 3 /* the arguments before the ids */
+#define BLOCK 16 /* the ids of which the entries are loaded together */
 
 /* The joined text so far, with room for the texts of all other entries except long ones. */
 typedef struct {
@@ -64,19 +63,24 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
     return (const unsigned char *)entries + number * ENTRY;
 }
 
-/* Find the entries of some ids and begin to load them: those of a text are all over the table, and waiting for each in
-   turn would take most of the time. */
-static void find_entries(PyObject *const *ids, Py_ssize_t count, const Py_buffer *table, const unsigned char **entries)
+/* Find the entries of some ids from `at` on, and begin to load them: those of a text are all over the table, and waiting
+   for each in turn would take most of the time. Return -1 if an id is not there any more. */
+static int find_entries(PyObject *ids, Py_ssize_t at, Py_ssize_t count, const Py_buffer *table,
+                        const unsigned char **entries)
 {
     const Py_ssize_t size = table->len / ENTRY;
     for (Py_ssize_t number = 0; number < count; number++) {
-        entries[number] = entry_of(ids[number], table->buf, size);
+        PyObject *id = PyList_GetItem(ids, at + number);
+        if (id == NULL)
+            return -1;
+        entries[number] = entry_of(id, table->buf, size);
         PREFETCH(entries[number]);
     }
+    return 0;
 }
 
 /* Append the texts of all ids. Ids without a text are appended to `missing`. Return -1 after an error. */
-static int append_all(PyObject *const *ids, Py_ssize_t count, const Py_buffer *entries, const Py_buffer *texts,
+static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries, const Py_buffer *texts,
                       uint64_t first, Text *joined, char *starts, PyObject *marks, PyObject *missing)
 {
     /* A copy, because the compiler must assume that a pointer to characters can point to `joined`. */
@@ -84,8 +88,10 @@ static int append_all(PyObject *const *ids, Py_ssize_t count, const Py_buffer *e
     const unsigned char *block[BLOCK];
     int done = 1;
     for (Py_ssize_t at = 0; at < count && done >= 0; at++) {
-        if (at % BLOCK == 0)
-            find_entries(ids + at, count - at < BLOCK ? count - at : BLOCK, entries, block);
+        if (at % BLOCK == 0 && find_entries(ids, at, count - at < BLOCK ? count - at : BLOCK, entries, block) < 0) {
+            done = -1;
+            break;
+        }
         const unsigned char *entry = block[at % BLOCK];
         uint64_t start = first + text.length;
         memcpy(starts + (size_t)at * sizeof(start), &start, sizeof(start));
@@ -104,17 +110,19 @@ static int append_all(PyObject *const *ids, Py_ssize_t count, const Py_buffer *e
             done = append_long(&grown, entry, texts, (size_t)(count - at) * INLINE);
             text = grown;
         }
-        if (done == 0)
-            done = PyList_Append(missing, ids[at]);
+        if (done == 0) {
+            PyObject *id = PyList_GetItem(ids, at);
+            done = id == NULL ? -1 : PyList_Append(missing, id);
+        }
     }
     *joined = text;
     return done;
 }
 
-static PyObject *joined(PyObject *const *ids, Py_ssize_t count, const Py_buffer *entries, const Py_buffer *texts,
-                        uint64_t first)
+static PyObject *joined(PyObject *ids, const Py_buffer *entries, const Py_buffer *texts, uint64_t first)
 {
     PyObject *marks = PyList_New(0), *missing = PyList_New(0), *starts = NULL, *wire = NULL, *result = NULL;
+    Py_ssize_t count = PyList_Size(ids);
     Text text = {.capacity = ((size_t)count + 1) * INLINE};
     if (marks == NULL || missing == NULL || count > PY_SSIZE_T_MAX / (4 * ENTRY))
         goto end;
@@ -142,21 +150,15 @@ end:
     return result;
 }
 
-PyObject *native_join(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+PyObject *native_join(PyObject *module, PyObject *args)
 {
-    if (count < FIRST_ID) {
-        PyErr_SetString(PyExc_TypeError, "join takes entries, texts, a position and ids");
-        return NULL;
-    }
-    unsigned long long first = PyLong_AsUnsignedLongLong(args[2]);
+    (void)module;
+    PyObject *ids;
     Py_buffer entries, texts;
-    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &entries, PyBUF_SIMPLE) < 0)
+    unsigned long long first;
+    if (!PyArg_ParseTuple(args, "O!y*y*K", &PyList_Type, &ids, &entries, &texts, &first))
         return NULL;
-    if (PyObject_GetBuffer(args[1], &texts, PyBUF_SIMPLE) < 0) {
-        PyBuffer_Release(&entries);
-        return NULL;
-    }
-    PyObject *result = joined(args + FIRST_ID, count - FIRST_ID, &entries, &texts, first);
+    PyObject *result = joined(ids, &entries, &texts, first);
     PyBuffer_Release(&entries);
     PyBuffer_Release(&texts);
     return result;

@@ -75,8 +75,8 @@ static PyMethodDef methods[] = {
     {"keeps_bpe", native_keeps_bpe, METH_VARARGS,
      "keeps_bpe(block, text): True if the normalizer of a compiled vocabulary does not change a text. False if it may, or\n"
      "if the properties of a character are not known."},
-    {"join", (PyCFunction)(void (*)(void))native_join, METH_FASTCALL,
-     "join(entries, texts, first, *ids): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
+    {"join", native_join, METH_VARARGS,
+     "join(ids, entries, texts, first): the joined text of ids, the position of each as uint64, and those of markers.\n\n"
      "Positions count from `first` on. If ids have no text, a list of these. `renderers.parsing.pieces` has the format."},
     {"join_regions", native_join_regions, METH_VARARGS,
      "join_regions(regions, tokens, first, type): the parts of a completion, each with its region and its tokens.\n\n"

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 28 /* increased with every change of an interface */
+#define VERSION 29 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_attribute_spans(PyObject *module, PyObject *args);
@@ -29,7 +29,7 @@ PyObject *native_index_spans(PyObject *module, PyObject *args);
 PyObject *native_touching_fields(PyObject *module, PyObject *args);
 PyObject *native_label_spans(PyObject *module, PyObject *args);
 PyObject *native_keeps_bpe(PyObject *module, PyObject *args);
-PyObject *native_join(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *native_join(PyObject *module, PyObject *args);
 PyObject *native_join_pieces(PyObject *module, PyObject *args);
 PyObject *native_join_regions(PyObject *module, PyObject *args);
 PyObject *native_locate(PyObject *module, PyObject *args);

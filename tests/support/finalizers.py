@@ -52,7 +52,7 @@ def _join() -> Call:
     # A long text makes the buffer grow before the list is changed.
     entry = b"\xff" + bytes(7) + (4_000).to_bytes(4, sys.byteorder) + bytes(4)
     ids = [0, 0, *_numbers(9), -int("9" * 40), *_numbers(9)]
-    return lambda ids: native.join(entry, b"a" * 4_000, 0, *ids), [ids], [ids]
+    return native.join, [ids, entry, b"a" * 4_000, 0], [ids]
 
 
 @functools.cache

@@ -77,7 +77,7 @@ def label_spans(
     /,
 ) -> tuple[_Run, ...]: ...
 def join(
-    entries: bytes | bytearray, texts: bytes | bytearray, first: int, /, *ids: int
+    ids: list[int], entries: bytes | bytearray, texts: bytes | bytearray, first: int, /
 ) -> tuple[str, bytes, list[int]] | list[int]: ...
 def encode_bpe(
     block: bytes | bytearray | memoryview | mmap, texts: list[str], cache: bytearray | memoryview, normalized: bool, /

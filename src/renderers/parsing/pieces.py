@@ -131,13 +131,13 @@ class PieceTable:
         An id that is not in the vocabulary may have none, and neither has a marker that takes two bytes.
         """
         entries, long_texts = self._table
-        joined = native.join(entries, long_texts, first, *ids)
+        joined = native.join(ids, entries, long_texts, first)
         if isinstance(joined, list):
             if find_invalid_id(joined) >= 0:
                 return None
             self._add(joined, entries, long_texts)
             self._count(len(joined) + len(ids) // _TOKENS_PER_NEW_ID)
-            joined = native.join(entries, long_texts, first, *ids)
+            joined = native.join(ids, entries, long_texts, first)
             if isinstance(joined, list):
                 return None
         byte_text, starts, marks = joined
@@ -146,7 +146,7 @@ class PieceTable:
     def text(self, ids: list[Any]) -> str | None:
         """Return the byte text of some ids. None if any of them has no entry in the table yet, or is not an id."""
         entries, long_texts = self._table
-        joined = native.join(entries, long_texts, 0, *ids)
+        joined = native.join(ids, entries, long_texts, 0)
         return None if isinstance(joined, list) else joined[0]
 
     def _count(self, new_ids: int) -> None:
