@@ -12,9 +12,12 @@ PyObject *native_find_invalid_id(PyObject *module, PyObject *ids)
         return NULL;
     }
     Py_ssize_t count = PyList_Size(ids);
+    const Layout known = layout;
+    PyObject *const *items = items_of_list(&known, ids);
     for (Py_ssize_t at = 0; at < count; at++) {
+        PyObject *item = items == NULL ? PyList_GetItem(ids, at) : items[at];
         uint32_t id;
-        if (!read_id(PyList_GetItem(ids, at), &id))
+        if (!read_digit(&known, item, &id) && !read_id(item, &id))
             return PyLong_FromSsize_t(at);
     }
     return PyLong_FromLong(-1);

@@ -3,7 +3,7 @@
 #ifndef RENDERERS_IDS_H
 #define RENDERERS_IDS_H
 
-#include "native.h"
+#include "layout.h"
 
 /* Read the token id that an item of a list is. Return 0 if it is none. Of the functions that read an int, this one is
    the fastest for small numbers. */

@@ -4,7 +4,7 @@
    whatever they hold. Up to Python 3.11, an allocation of a list or of an error can run finalizers, which can change the
    ids. So the lists of the result are created before, and an id is read again after an error. */
 
-#include "native.h"
+#include "layout.h"
 #include "table.h"
 
 #include <string.h>
@@ -68,8 +68,15 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
 static int find_entries(PyObject *ids, Py_ssize_t at, Py_ssize_t count, const Py_buffer *table,
                         const unsigned char **entries)
 {
+    const Layout known = layout;
     const Py_ssize_t size = table->len / ENTRY;
-    for (Py_ssize_t number = 0; number < count; number++) {
+    PyObject *const *items = at + count <= PyList_Size(ids) ? items_of_list(&known, ids) : NULL;
+    Py_ssize_t number = 0;
+    for (uint32_t digit; items != NULL && number < count && read_digit(&known, items[at + number], &digit); number++) {
+        entries[number] = digit < (size_t)size ? (const unsigned char *)table->buf + (size_t)digit * ENTRY : NULL;
+        PREFETCH(entries[number]);
+    }
+    for (; number < count; number++) {
         PyObject *id = PyList_GetItem(ids, at + number);
         if (id == NULL)
             return -1;

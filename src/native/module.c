@@ -1,6 +1,6 @@
 /* The table of functions of the extension `renderers.core._native`. */
 
-#include "native.h"
+#include "layout.h"
 
 static PyMethodDef methods[] = {
     {"attribute", native_attribute, METH_VARARGS,
@@ -43,6 +43,9 @@ static PyMethodDef methods[] = {
     {"find_ids", native_find_ids, METH_VARARGS,
      "find_ids(ids, sequence, start): the index of the first sequence in ids from `start` on; -1 if there is none.\n\n"
      "Both are uint32. An empty sequence is never found."},
+    {"find_layout", native_find_layout, METH_O,
+     "find_layout(wanted): read lists and ints from memory if wanted, and if the layout of this interpreter is known.\n"
+     "True if they are, as from the import on. For tests."},
     {"find_start", (PyCFunction)(void (*)(void))native_find_start, METH_FASTCALL,
      "find_start(positions, position, low, high): the index of the first of some positions, in ascending order and as\n"
      "uint64, that is not below a position; between two bounds."},
@@ -145,6 +148,7 @@ static PyMethodDef methods[] = {
 
 static int execute(PyObject *module)
 {
+    find_layout(1);
     return PyModule_AddIntConstant(module, "VERSION", VERSION);
 }
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 29 /* increased with every change of an interface */
+#define VERSION 30 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_attribute_spans(PyObject *module, PyObject *args);
@@ -21,6 +21,7 @@ PyObject *native_finish_messages(PyObject *module, PyObject *args);
 PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
+PyObject *native_find_layout(PyObject *module, PyObject *wanted);
 PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_find_starts(PyObject *module, PyObject *args);
 PyObject *native_find_turns(PyObject *module, PyObject *args);

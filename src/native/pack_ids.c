@@ -22,9 +22,12 @@ PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     char *bytes = packed.buf;
+    const Layout known = layout;
+    PyObject *const *items = items_of_list(&known, ids);
     for (Py_ssize_t at = 0; invalid < 0 && at < count; at++) {
+        PyObject *item = items == NULL ? PyList_GetItem(ids, at) : items[at];
         uint32_t value;
-        if (read_id(PyList_GetItem(ids, at), &value))
+        if (read_digit(&known, item, &value) || read_id(item, &value))
             memcpy(bytes + (size_t)at * sizeof(value), &value, sizeof(value));
         else
             invalid = at;
