@@ -7,7 +7,7 @@
 
 #define HEADER 16
 #define RELEASE_AFTER 16384 /* the bytes that are encoded before the global lock is released */
-#define FORMAT 5
+#define FORMAT 6
 
 int fail_damaged(void)
 {
@@ -90,9 +90,11 @@ int open_vocabulary(const Py_buffer *buffer, Vocabulary *vocabulary)
         .orders = sections[ORDERS],
         .classes = sizes[CLASS_FLAGS],
         .stages = (const uint32_t *)sections[STAGES],
-        .stage_count = sizes[STAGES] / 8,
+        .stage_count = sizes[STAGES] / (4 * STAGE),
         .transitions = (const uint32_t *)sections[TRANSITIONS],
         .transition_count = sizes[TRANSITIONS] / 4,
+        .scans = (const uint32_t *)sections[SCANS],
+        .scan_count = sizes[SCANS] / 4,
     };
     if (!is_power_of_two(sizes[WORDS] / sizeof(Slot)) || !is_power_of_two(sizes[PAIRS] / 8) ||
         !is_power_of_two(sizes[JOINS]) || sizes[BYTE_IDS] < 1024 || vocabulary->stage_count > MOST_STAGES ||

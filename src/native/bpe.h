@@ -21,12 +21,15 @@
 #define RANK_BITS 22
 #define EMPTY_PAIR UINT64_MAX
 #define MOST_STAGES 8
+#define STAGE 3           /* the numbers of a stage */
+#define SCAN_HEADER 129   /* the numbers of a scan table before its entries */
 #define PENDING 32
 #define LONGEST_CACHED 31 /* the bytes of the longest word in the cache of words of several tokens */
 #define PARTIAL 0x200000u /* added to a byte that stands for the part of a character, in the key of a join */
 
 enum { UNKNOWN_CLASS = 1, CHANGES = 2, FIRST = 4, SECOND = 8, MARK = 16 }; /* flags of classes of characters */
 enum { DROPS_GAPS = 1 };                                                   /* flags of stages */
+enum { ENDS_EARLIER = 1, ENDS_BEFORE = 2, ENDS_HERE = 4, MATCHES = 8, STOPS = 16, ENTRY_FLAGS = 31 }; /* of a scan */
 enum { IGNORES_MERGES = 1, WRITES_SPACES = 2, BY_CHARACTER = 4 };          /* flags of the model */
 enum { TORN_RIGHT = 1, TORN_LEFT = 2, TORN_BOTH = 4 };                     /* kinds of tokens that end within a character */
 
@@ -46,8 +49,9 @@ enum {
     PAGES,       /* the class of each character of each page */
     CLASS_FLAGS, /* the flags of each class */
     ORDERS,      /* the canonical combining class of the characters of each class */
-    STAGES,      /* for each stage of the split, the row of its first state and its flags */
+    STAGES,      /* for each stage of the split, the row of its first state, its flags, and the place of its scan table */
     TRANSITIONS, /* the rows of all states: the row of the next one, 0 if none, plus `ACCEPT` */
+    SCANS,       /* scan tables: the number of entries, the place of the column of each byte as uint16, entries */
     SECTION_COUNT
 };
 
@@ -85,6 +89,8 @@ typedef struct {
     size_t stage_count;
     const uint32_t *transitions;
     size_t transition_count;
+    const uint32_t *scans;
+    size_t scan_count;
     const uint8_t *ascii; /* the classes of the first 256 code points */
 } Vocabulary;
 

@@ -2,6 +2,8 @@
 
 #include "bpe.h"
 
+#define SCANNED 128 /* the characters that are scanned before their words are passed on */
+
 /* Return the last character of a run with the size of the first one that all lead to the same state. They are not ASCII.
    None waits for the one before, because neither its place nor its state depends on that. */
 static inline const uint8_t *skip_alike(const Vocabulary *vocabulary, const uint32_t *row, const uint8_t *at,
@@ -101,14 +103,90 @@ static inline int pass_on(Encoder *encoder, size_t stage, const uint8_t *text, c
     return split_text(encoder, stage, text, end);
 }
 
+/* The scan table of a stage. */
+typedef struct {
+    const uint16_t *columns; /* the place of the column of each byte */
+    const uint8_t *entries;
+    size_t last; /* the place of the last entry, 0 if the stage has no table */
+} Scan;
+
+/* Find the scan table of a stage. Return 0 if the block is damaged. */
+static int find_scan(const Vocabulary *vocabulary, size_t stage, Scan *scan)
+{
+    const size_t place = vocabulary->stages[STAGE * stage + 2], count = vocabulary->scan_count;
+    *scan = (Scan){0};
+    if (place == NONE)
+        return 1;
+    if (place > count || count - place < SCAN_HEADER)
+        return 0;
+    const uint32_t *table = vocabulary->scans + place, *entries = table + SCAN_HEADER;
+    if (table[0] < 2 || table[0] > count - place - SCAN_HEADER)
+        return 0;
+    *scan = (Scan){(const uint16_t *)(table + 1), (const uint8_t *)entries, sizeof(*entries) * (table[0] - 1)};
+    return 1;
+}
+
+/* Pass on the words that a text begins with, as far as its characters are ASCII and the table knows their ends. Return
+   the end of these words, NULL if it failed.
+
+   The places where a word may end are written for each character, and kept if it does. So the processor has no branch to
+   predict. */
+static const uint8_t *scan_words(Encoder *encoder, size_t stage, const Scan *scan, const uint8_t *text,
+                                 const uint8_t *end)
+{
+    const size_t size = (size_t)(end - text);
+    size_t at = 0, word = 0, kept = 0;
+    uint32_t entry = 0;
+    while (at < size && !(entry & STOPS)) {
+        size_t ends[3 * SCANNED], count = 0;
+        const size_t limit = size - at > SCANNED ? at + SCANNED : size;
+        for (; at < limit; at++) {
+            const size_t place = (entry & ~(uint32_t)ENTRY_FLAGS) + scan->columns[text[at]];
+            if (place > scan->last)
+                goto damaged;
+            memcpy(&entry, scan->entries + place, sizeof(entry));
+            if (entry & STOPS)
+                break;
+            ends[count] = kept;
+            count += entry & ENDS_EARLIER;
+            ends[count] = at - 1;
+            count += (entry & ENDS_BEFORE) / ENDS_BEFORE;
+            ends[count] = at;
+            count += (entry & ENDS_HERE) / ENDS_HERE;
+            kept = entry & MATCHES ? at : kept;
+        }
+        for (size_t number = 0; number < count; number++) {
+            const size_t stop = ends[number];
+            /* The places of a damaged table are in any order. */
+            if (stop <= word || stop > at)
+                goto damaged;
+            if (pass_on(encoder, stage + 1, text + word, text + stop) < 0)
+                return NULL;
+            word = stop;
+        }
+    }
+    return text + word;
+damaged:
+    fail(encoder, DAMAGED);
+    return NULL;
+}
+
 /* Pass the matches of a stage and the text between them to the next one. */
 static int split_text(Encoder *encoder, size_t stage, const uint8_t *text, const uint8_t *end)
 {
     const Vocabulary *vocabulary = encoder->vocabulary;
-    const uint32_t start = vocabulary->stages[2 * stage];
-    const int keeps_gaps = !(vocabulary->stages[2 * stage + 1] & DROPS_GAPS);
+    const uint32_t start = vocabulary->stages[STAGE * stage];
+    const int keeps_gaps = !(vocabulary->stages[STAGE * stage + 1] & DROPS_GAPS);
     const uint8_t *gap = text, *at = text;
+    Scan scan;
+    if (!find_scan(vocabulary, stage, &scan))
+        return fail(encoder, DAMAGED);
     while (at < end) {
+        if (scan.last > 0 && gap == at && *at < 0x80) {
+            gap = at = scan_words(encoder, stage, &scan, at, end);
+            if (at == NULL)
+                return -1;
+        }
         const uint8_t *match = find_match(vocabulary, start, at, end);
         if (match == NULL)
             return fail(encoder, DAMAGED);

@@ -13,7 +13,7 @@ from renderers.tokenizer.compiled.words import ID_SHIFT, find_slot
 
 Buffer = bytes | bytearray | memoryview | mmap
 
-FORMAT = 5
+FORMAT = 6
 """The version of the format. It is increased with every change of the format, or of what it means."""
 MAGIC = b"RNDRBPE1"
 ALIGNMENT = 64
@@ -33,6 +33,10 @@ TORN_RIGHT, TORN_LEFT, TORN_BOTH = 1, 2, 4
 """Kinds of tokens: some have only a part of a character at the end, at the start, or at both."""
 NO_RANK = 0xFFFFFFFF
 NO_ID = 0xFFFFFFFF
+NO_SCAN = 0xFFFFFFFF
+"""In place of the place of a scan table, if a stage has none."""
+STAGE = 3
+"""The numbers of a stage."""
 
 SECTIONS = (
     "meta",
@@ -51,6 +55,7 @@ SECTIONS = (
     "orders",
     "stages",
     "transitions",
+    "scans",
 )
 """The names of the sections, in order. `src/native/bpe.h` describes each."""
 _HEADER = struct.Struct("<8sII")

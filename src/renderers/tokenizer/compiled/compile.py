@@ -113,6 +113,7 @@ def _lay_out(model: BpeModel, splitting: Splitting | None, meta: dict[str, objec
             "orders": splitting.classes.orders,
             "stages": splitting.stages,
             "transitions": splitting.transitions,
+            "scans": splitting.scans,
         }
     return bytearray(build_block(sections))
 

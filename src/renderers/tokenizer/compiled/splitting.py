@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from renderers.tokenizer.compiled.automaton import build_automaton
-from renderers.tokenizer.compiled.block import DROPS_GAPS, UnfitVocabularyError
+from renderers.tokenizer.compiled.block import DROPS_GAPS, NO_SCAN, PAGE, UnfitVocabularyError
 from renderers.tokenizer.compiled.characters import DIGITS, Classes, classify
 from renderers.tokenizer.compiled.pattern import (
     Alternation,
@@ -19,6 +19,7 @@ from renderers.tokenizer.compiled.pattern import (
     parse_literal,
     parse_pattern,
 )
+from renderers.tokenizer.compiled.scan import build_scan
 
 _BYTE_LEVEL = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """The pattern of the pre-tokenizer `ByteLevel` itself."""
@@ -37,6 +38,7 @@ class Splitting(NamedTuple):
     classes: Classes
     stages: array[int]
     transitions: array[int]
+    scans: array[int]
 
 
 def compile_splitting(stages: list[Stage], *, composes: bool) -> Splitting:
@@ -46,7 +48,8 @@ def compile_splitting(stages: list[Stage], *, composes: bool) -> Splitting:
         UnfitVocabularyError: They are not supported.
     """
     classes = classify([each for stage in stages for each in _sets_in(stage.pattern)], composes=composes)
-    rows, table = array("I"), array("I")
+    rows, table, scans = array("I"), array("I"), array("I")
+    ascii_classes = list(classes.pages[PAGE * classes.page_numbers[0] :][:128])
     for stage in stages:
         automaton = build_automaton(
             stage.pattern,
@@ -54,10 +57,13 @@ def compile_splitting(stages: list[Stage], *, composes: bool) -> Splitting:
             contains=lambda characters, number: classes.members[characters][number],
         )
         base = len(table)
-        rows.extend((base + automaton.start, DROPS_GAPS if stage.drops_gaps else 0))
+        scan = build_scan(automaton, ascii_classes=ascii_classes)
+        flags = DROPS_GAPS if stage.drops_gaps else 0
+        rows.extend((base + automaton.start, flags, len(scans) if scan else NO_SCAN))
+        scans.extend(scan)
         # The row of no match is 0 for all stages.
         table.extend(entry + base if entry & 0x7FFFFFFF else entry for entry in automaton.transitions)
-    return Splitting(classes, rows, table)
+    return Splitting(classes, rows, table, scans)
 
 
 def _sets_in(node: Node) -> Iterator[CharacterSet]:

@@ -25,6 +25,7 @@ from renderers.tokenizer.compiled.block import (
     NO_RANK,
     PAGE,
     SECOND,
+    STAGE,
     TORN_BOTH,
     TORN_LEFT,
     TORN_RIGHT,
@@ -220,10 +221,10 @@ def split_words(tables: Tables, text: str) -> Iterator[str]:
 
 def _split(tables: Tables, stage: int, text: str) -> Iterator[str]:
     """Yield the words of a text: the matches of all stages, and what is between them."""
-    if 2 * stage == len(tables.stages):
+    if STAGE * stage == len(tables.stages):
         yield text
         return
-    start, flags = tables.stages[2 * stage : 2 * stage + 2]
+    start, flags, _ = tables.stages[STAGE * stage : STAGE * (stage + 1)]
     at = gap = 0
     while at < len(text):
         end = _match(tables, start, text, at)
