@@ -118,9 +118,8 @@ def _basic_workloads(
     completions = partial(items.completions, count=options.items, script=script)
     tml = {TML_ENTRY} if model.name == QWEN else set()
     yield Workload(label=f"c{suffix}", task="parse", make=completions, entries=entries.union(tml))
-    # The ids before all turns grow with the square of their number.
-    count = options.turns if script == ASCII else 2 * options.turns // 5
-    turns = partial(items.turns, turns=count, script=script)
+    # Time depends on the number of turns before, so all scripts have the same number.
+    turns = partial(items.turns, turns=options.turns, script=script)
     try:
         turns("trial", turns=3)
     except NotBridgedError as error:
@@ -142,7 +141,7 @@ Processes that have encoded enough text to load the fast engine, with text that 
 conversation of 50 turns with tool calls and reasoning and about 100,000 tokens, rendered with attribution. `b` is 200
 chats of about 1,150 tokens; "all lists" also builds the four lists that release 0.1 always builds. `c` parses 200
 completions of 500 to 4,000 tokens. `d` bridges every turn of a conversation like `a`. Names of scripts mark text that
-is not ASCII: its `b` and `c` have 100 items and its `d` 20 turns. The models after the first two have 100 items, too.
+is not ASCII: its `b` and `c` have 100 items. The models after the first two have 100 items, too.
 `tokenizers` encodes the finished text in pieces between special tokens (`encode_batch_fast`), or only decodes. Where
 outputs are not equal, release 0.1 deviates from the template or the schema: see [Differences](differences.md)."""
 
