@@ -7,7 +7,7 @@
 
 #define HEADER 16
 #define RELEASE_AFTER 16384 /* the bytes that are encoded before the global lock is released */
-#define FORMAT 6
+#define FORMAT 7
 
 int fail_damaged(void)
 {

@@ -23,13 +23,19 @@
 #define MOST_STAGES 8
 #define STAGE 3           /* the numbers of a stage */
 #define SCAN_HEADER 129   /* the numbers of a scan table before its entries */
+#define NEXT_ROW 0x3FFFFFFu /* the place of the next row in an entry of a scan table. The other bits are flags: */
+#define ENDS_EARLIER 26     /* the number of the bit */
+#define ENDS_BEFORE 27
+#define ENDS_HERE 28
+#define MATCHES 29
+#define STOPS 30
+#define ENDS 31
 #define PENDING 32
 #define LONGEST_CACHED 31 /* the bytes of the longest word in the cache of words of several tokens */
 #define PARTIAL 0x200000u /* added to a byte that stands for the part of a character, in the key of a join */
 
 enum { UNKNOWN_CLASS = 1, CHANGES = 2, FIRST = 4, SECOND = 8, MARK = 16 }; /* flags of classes of characters */
 enum { DROPS_GAPS = 1 };                                                   /* flags of stages */
-enum { ENDS_EARLIER = 1, ENDS_BEFORE = 2, ENDS_HERE = 4, MATCHES = 8, STOPS = 16, ENTRY_FLAGS = 31 }; /* of a scan */
 enum { IGNORES_MERGES = 1, WRITES_SPACES = 2, BY_CHARACTER = 4 };          /* flags of the model */
 enum { TORN_RIGHT = 1, TORN_LEFT = 2, TORN_BOTH = 4 };                     /* kinds of tokens that end within a character */
 

@@ -2,7 +2,10 @@
 
 #include "bpe.h"
 
-#define SCANNED 128 /* the characters that are scanned before their words are passed on */
+#define SCANNED 256 /* the characters of a lane, and up to `SEARCHED` more */
+#define SEARCHED 32 /* the characters in which the first word of the next lane has to begin */
+#define SHORTEST 32 /* the characters of a lane that has a next one */
+#define LANE (SCANNED + SEARCHED + 1)
 
 /* Return the last character of a run with the size of the first one that all lead to the same state. They are not ASCII.
    None waits for the one before, because neither its place nor its state depends on that. */
@@ -25,7 +28,7 @@ static inline const uint8_t *find_match(const Vocabulary *vocabulary, uint32_t s
     const uint8_t *ascii = vocabulary->ascii, *last = text, *at = text;
     const size_t width = vocabulary->width, count = vocabulary->transition_count;
     for (;;) {
-        if (state + width > count)
+        if (count < width || state > count - width)
             return NULL;
         const uint32_t *row = vocabulary->transitions + state;
         if (at == end)
@@ -126,49 +129,173 @@ static int find_scan(const Vocabulary *vocabulary, size_t stage, Scan *scan)
     return 1;
 }
 
-/* Pass on the words that a text begins with, as far as its characters are ASCII and the table knows their ends. Return
-   the end of these words, NULL if it failed.
+/* A part of a text that is scanned, and the characters at which the ends of words are found. */
+typedef struct {
+    uint32_t at, end;
+    uint32_t kept;  /* a place where a word may end */
+    uint32_t entry; /* the last one; it has `STOPS` if the table cannot follow the text */
+    uint32_t count;
+    uint32_t places[LANE], kept_places[LANE], entries[LANE];
+} Lane;
 
-   The places where a word may end are written for each character, and kept if it does. So the processor has no branch to
-   predict. */
+/* What changes with each character of a lane. */
+typedef struct {
+    uint32_t at, kept, entry, count;
+} Reading;
+
+static ALWAYS_INLINE int has(uint32_t entry, int flag)
+{
+    return entry >> flag & 1;
+}
+
+/* Return the entry for a byte after another entry. */
+static ALWAYS_INLINE uint32_t entry_after(const Scan *scan, uint32_t entry, uint8_t byte)
+{
+    const size_t place = (entry & NEXT_ROW) + scan->columns[byte];
+    if (place > scan->last)
+        return (uint32_t)1 << STOPS;
+    memcpy(&entry, scan->entries + place, sizeof(entry));
+    return entry;
+}
+
+/* Go to the next character. Each is written as one at which words end, and kept if it is. So the processor has no branch
+   to predict. */
+static ALWAYS_INLINE Reading follow(Lane *lane, Reading reading, uint32_t entry)
+{
+    lane->places[reading.count] = reading.at;
+    lane->kept_places[reading.count] = reading.kept;
+    lane->entries[reading.count] = entry;
+    return (Reading){
+        reading.at + 1,
+        has(entry, MATCHES) ? reading.at : reading.kept,
+        entry,
+        reading.count + (entry >> ENDS),
+    };
+}
+
+static ALWAYS_INLINE Reading begin_reading(const Lane *lane)
+{
+    return (Reading){lane->at, lane->kept, lane->entry, lane->count};
+}
+
+static ALWAYS_INLINE void end_reading(Lane *lane, Reading reading)
+{
+    lane->at = reading.at;
+    lane->kept = reading.kept;
+    lane->entry = reading.entry;
+    lane->count = reading.count;
+}
+
+/* Scan a lane to its end, or up to a character that the table cannot follow. */
+static void scan_lane(const Scan *scan, const uint8_t *text, Lane *lane)
+{
+    const uint32_t end = lane->end;
+    Reading reading = begin_reading(lane);
+    while (reading.at < end) {
+        const uint32_t entry = entry_after(scan, reading.entry, text[reading.at]);
+        if (has(entry, STOPS)) {
+            reading.entry = entry;
+            break;
+        }
+        reading = follow(lane, reading, entry);
+    }
+    end_reading(lane, reading);
+}
+
+/* Scan characters of two lanes at the same time. An entry is found by the one before, and the processor waits for it. So
+   two lanes take little longer than one. */
+static void scan_both(const Scan *scan, const uint8_t *text, Lane *lane, Lane *next)
+{
+    const uint32_t end = lane->end, next_end = next->end;
+    Reading reading = begin_reading(lane), other = begin_reading(next);
+    while (reading.at < end && other.at < next_end) {
+        const uint32_t entry = entry_after(scan, reading.entry, text[reading.at]);
+        const uint32_t other_entry = entry_after(scan, other.entry, text[other.at]);
+        if (has(entry | other_entry, STOPS))
+            break;
+        reading = follow(lane, reading, entry);
+        other = follow(next, other, other_entry);
+    }
+    end_reading(lane, reading);
+    end_reading(next, other);
+}
+
+/* Return 1 if the entry for the first byte of a word also ends the word before. The scan of the text from there on is
+   the same then. */
+static ALWAYS_INLINE int begins_word(const Scan *scan, uint32_t entry, uint8_t byte)
+{
+    const uint32_t first = entry_after(scan, 0, byte);
+    return has(entry, ENDS_HERE) && !has(entry | first, STOPS) && (entry & NEXT_ROW) == (first & NEXT_ROW);
+}
+
+/* Return the first place from `at` on where a word probably begins, 0 if it is not near. */
+static uint32_t find_word_start(const Scan *scan, const uint8_t *text, uint32_t at, uint32_t end)
+{
+    end = end - at > SEARCHED ? at + SEARCHED : end;
+    for (; at < end; at++)
+        if (begins_word(scan, entry_after(scan, entry_after(scan, 0, text[at - 1]), text[at]), text[at]))
+            return at;
+    return 0;
+}
+
+/* Pass on the words of a lane. `word` is the start of the first one, and then of the word after the last one. */
+static int pass_words(Encoder *encoder, size_t stage, const uint8_t *text, const Lane *lane, uint32_t *word)
+{
+    uint32_t ends[3 * LANE], count = 0;
+    for (uint32_t number = 0; number < lane->count; number++) {
+        const uint32_t entry = lane->entries[number], at = lane->places[number];
+        ends[count] = lane->kept_places[number];
+        count += has(entry, ENDS_EARLIER);
+        ends[count] = at - 1;
+        count += has(entry, ENDS_BEFORE);
+        ends[count] = at;
+        count += has(entry, ENDS_HERE);
+    }
+    for (uint32_t number = 0; number < count; number++) {
+        const uint32_t end = ends[number];
+        /* The places of a damaged table are in any order, and within characters. */
+        if (end <= *word || end >= lane->at || is_inner(text[end]))
+            return fail(encoder, DAMAGED);
+        if (pass_on(encoder, stage + 1, text + *word, text + end) < 0)
+            return -1;
+        *word = end;
+    }
+    return 0;
+}
+
+/* Pass on the words that a text begins with, as far as its characters are ASCII and the table knows their ends. Return
+   the end of these words, NULL if it failed. */
 static const uint8_t *scan_words(Encoder *encoder, size_t stage, const Scan *scan, const uint8_t *text,
                                  const uint8_t *end)
 {
-    const size_t size = (size_t)(end - text);
-    size_t at = 0, word = 0, kept = 0;
-    uint32_t entry = 0;
-    while (at < size && !(entry & STOPS)) {
-        size_t ends[3 * SCANNED], count = 0;
-        const size_t limit = size - at > SCANNED ? at + SCANNED : size;
-        for (; at < limit; at++) {
-            const size_t place = (entry & ~(uint32_t)ENTRY_FLAGS) + scan->columns[text[at]];
-            if (place > scan->last)
-                goto damaged;
-            memcpy(&entry, scan->entries + place, sizeof(entry));
-            if (entry & STOPS)
-                break;
-            ends[count] = kept;
-            count += entry & ENDS_EARLIER;
-            ends[count] = at - 1;
-            count += (entry & ENDS_BEFORE) / ENDS_BEFORE;
-            ends[count] = at;
-            count += (entry & ENDS_HERE) / ENDS_HERE;
-            kept = entry & MATCHES ? at : kept;
+    const uint32_t size = (uint32_t)(end - text);
+    uint32_t word = 0;
+    Lane lanes[2], *lane = &lanes[0], *next = &lanes[1];
+    lane->at = lane->kept = lane->entry = 0;
+    while (lane->at < size && !has(lane->entry, STOPS)) {
+        const uint32_t left = size - lane->at, half = left < 2 * SCANNED ? left / 2 : SCANNED;
+        const uint32_t start = half < SHORTEST ? 0 : find_word_start(scan, text, lane->at + half, size);
+        lane->count = 0;
+        lane->end = start > 0 ? start + 1 : left > SCANNED ? lane->at + SCANNED : size;
+        if (start > 0) {
+            next->at = next->kept = start;
+            next->entry = next->count = 0;
+            next->end = size - start > SCANNED ? start + SCANNED : size;
+            scan_both(scan, text, lane, next);
         }
-        for (size_t number = 0; number < count; number++) {
-            const size_t stop = ends[number];
-            /* The places of a damaged table are in any order. */
-            if (stop <= word || stop > at)
-                goto damaged;
-            if (pass_on(encoder, stage + 1, text + word, text + stop) < 0)
+        scan_lane(scan, text, lane);
+        if (pass_words(encoder, stage, text, lane, &word) < 0)
+            return NULL;
+        if (start > 0 && lane->at == lane->end && begins_word(scan, lane->entry, text[start])) {
+            scan_lane(scan, text, next);
+            if (pass_words(encoder, stage, text, next, &word) < 0)
                 return NULL;
-            word = stop;
+            Lane *scanned = lane;
+            lane = next;
+            next = scanned;
         }
     }
     return text + word;
-damaged:
-    fail(encoder, DAMAGED);
-    return NULL;
 }
 
 /* Pass the matches of a stage and the text between them to the next one. */

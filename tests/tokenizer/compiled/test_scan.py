@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from renderers.tokenizer.compiled.automaton import Automaton, build_automaton
 from renderers.tokenizer.compiled.block import ACCEPT
 from renderers.tokenizer.compiled.pattern import parse_pattern
-from renderers.tokenizer.compiled.scan import ENDS_BEFORE, ENDS_EARLIER, ENDS_HERE, MATCHES, STOPS, build_scan
+from renderers.tokenizer.compiled.scan import ENDS, ENDS_BEFORE, ENDS_EARLIER, ENDS_HERE, MATCHES, STOPS, build_scan
 from renderers.tokenizer.compiled.splitting import Stage, compile_splitting
 from tests.tokenizer.compiled.test_automaton import LETTERS, contains, match_length
 
-ENTRY_FLAGS = ENDS_EARLIER | ENDS_BEFORE | ENDS_HERE | MATCHES | STOPS
+ENTRY_FLAGS = ENDS_EARLIER | ENDS_BEFORE | ENDS_HERE | MATCHES | STOPS | ENDS
 ASCII_CLASSES = [LETTERS.index(chr(code)) if chr(code) in LETTERS else 0 for code in range(128)]
 QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
@@ -35,6 +35,7 @@ def ends_by_scan(table: Sequence[int], text: bytes) -> list[int]:
         if entry & STOPS:
             break
         places = ((ENDS_EARLIER, kept), (ENDS_BEFORE, at - 1), (ENDS_HERE, at))
+        assert bool(entry & ENDS) is any(entry & flag for flag, _ in places)
         ends += [place for flag, place in places if entry & flag]
         kept = at if entry & MATCHES else kept
     return ends

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import random
 import struct
 import unicodedata
@@ -41,6 +42,7 @@ TEXTS = [
     "Ünïcödé " * 9,
     "",
     "\U0010ffff",
+    "def f(x):\n    return 'it''s'  12345\n" * 40,
 ]
 
 
@@ -234,6 +236,40 @@ def test_any_text_is_encoded_alike() -> None:
         assert native.encode_bpe(block, texts, cache, normalized) == encode_in_python(block, texts, cache, normalized)
 
     check()
+
+
+def test_long_texts_are_encoded_alike_wherever_their_lanes_begin() -> None:
+    block, cache = example(), bytearray(2**16)
+    pieces = st.sampled_from(
+        ["a", " ", "  \n", "def f(x):\n", "\r\n", "'s", "12", "+=", "é", "word ", "x" * 40, " " * 40]
+    )
+    runs = st.builds(str.__mul__, pieces, st.integers(1, 60))
+
+    @settings(deadline=None)
+    @given(st.lists(runs, max_size=12).map("".join))
+    def check(text: str) -> None:
+        assert native.encode_bpe(block, [text], cache, False) == encode_in_python(block, [text], cache, False)
+
+    check()
+
+
+def test_a_place_where_a_word_may_end_is_kept_in_the_next_lane() -> None:
+    sizes = itertools.product(range(225, 305), range(0, 40, 3))
+    spaces = [("a" * before, "\n" + " " * count + "b") for before, count in sizes]
+    texts = [start + end for start, end in spaces] + ["ab " * 80 + start + end + " word" * 60 for start, end in spaces]
+    block = example()
+    assert native.encode_bpe(block, texts, bytearray(), False) == encode_in_python(block, texts, bytearray(), False)
+
+
+def test_a_scan_table_that_ends_words_within_characters_is_damaged() -> None:
+    block = bytearray(example())
+    (start,) = struct.unpack_from("<Q", block, 16 + 16 * SECTIONS.index("scans"))
+    columns = list(struct.unpack_from("<256H", block, start + 4))
+    columns[0x80:0xC0] = [columns[ord(" ")]] * 0x40
+    columns[0xC0:] = [columns[ord("a")]] * 0x40
+    struct.pack_into("<256H", block, start + 4, *columns)
+    with pytest.raises(ValueError, match="damaged"):
+        native.encode_bpe(block, ["a🙂🙂🙂"], bytearray(), True)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from renderers.tokenizer.compiled.words import ID_SHIFT, find_slot
 
 Buffer = bytes | bytearray | memoryview | mmap
 
-FORMAT = 6
+FORMAT = 7
 """The version of the format. It is increased with every change of the format, or of what it means."""
 MAGIC = b"RNDRBPE1"
 ALIGNMENT = 64

@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from renderers.tokenizer.compiled.automaton import Automaton
 from renderers.tokenizer.compiled.block import ACCEPT
 
-ENDS_EARLIER, ENDS_BEFORE, ENDS_HERE, MATCHES, STOPS = 1, 2, 4, 8, 16
+ENDS_EARLIER, ENDS_BEFORE, ENDS_HERE, MATCHES, STOPS, ENDS = 1 << 26, 1 << 27, 1 << 28, 1 << 29, 1 << 30, 1 << 31
 """Flags of an entry: a word ends at the kept place, before the last character, and before the read one; that place is
-kept; the automaton has to find the end of the word."""
-_ROW = 8
-"""The entries of a row are a multiple of this, so that the lowest five bits of its place are free for flags."""
+kept; the automaton has to find the end of the word; any word ends."""
 _MOST_ROWS = 512
 _COLUMNS = 256
 
@@ -67,7 +65,7 @@ def _entry_flags(reading: _Reading, ends: tuple[int, ...]) -> int:
     end = reading[0][1]
     if list(ends) != sorted({*ends}) or (ends and end == _EARLIER):
         return STOPS
-    return sum(ends) | (MATCHES if end == _BEFORE else 0)
+    return sum(ends) | (ENDS if ends else 0) | (MATCHES if end == _BEFORE else 0)
 
 
 def build_scan(automaton: Automaton, *, ascii_classes: Sequence[int]) -> array[int]:
@@ -77,7 +75,7 @@ def build_scan(automaton: Automaton, *, ascii_classes: Sequence[int]) -> array[i
     with the place of the column of each byte as 16 bits. An entry is the place of the next row in bytes, plus flags.
     """
     columns = sorted({*ascii_classes})
-    width = -(-(len(columns) + 1) // _ROW) * _ROW
+    width = len(columns) + 1
     scan = _Scan(automaton)
     if not all(map(scan.begins, columns)):
         return array("I")
@@ -98,8 +96,8 @@ def build_scan(automaton: Automaton, *, ascii_classes: Sequence[int]) -> array[i
                 rows[following] = len(rows)
                 pending.append(following)
             entries.append(rows[following] * width * entries.itemsize | flags)
-        # Bytes that are not ASCII.
-        entries.extend([STOPS] * (width - len(columns)))
+        # The column of bytes that are not ASCII.
+        entries.append(STOPS)
     places = [columns.index(number) for number in ascii_classes]
     places += [len(columns)] * (_COLUMNS - len(places))
     packed = array("H", [place * entries.itemsize for place in places])
