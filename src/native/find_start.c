@@ -27,6 +27,18 @@ static Py_ssize_t first_from(const Py_buffer *positions, uint64_t position, Py_s
     return low;
 }
 
+/* Return the same index in all positions. Most positions that are searched for are close to the one before, whose index
+   is `last`. */
+static Py_ssize_t first_near(const Py_buffer *positions, uint64_t position, Py_ssize_t last, Py_ssize_t size)
+{
+    Py_ssize_t low = last > 0 && position_at(positions, last - 1) >= position ? 0 : last, step = 1;
+    while (step < size - low && position_at(positions, low + step) < position) {
+        low += step;
+        step *= 2;
+    }
+    return first_from(positions, position, low, step < size - low ? low + step : size);
+}
+
 PyObject *native_find_start(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
     if (count != 4) {
@@ -61,11 +73,14 @@ PyObject *native_find_starts(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     const Py_ssize_t size = positions.len / (Py_ssize_t)sizeof(uint64_t);
+    Py_ssize_t last = 0;
     for (Py_ssize_t at = 0; found != NULL && at < PyList_Size(wanted); at++) {
         unsigned long long position = PyLong_AsUnsignedLongLong(PyList_GetItem(wanted, at));
         PyObject *index = NULL;
-        if (position != (unsigned long long)-1 || !PyErr_Occurred())
-            index = PyLong_FromSsize_t(first_from(&positions, position, 0, size));
+        if (position != (unsigned long long)-1 || !PyErr_Occurred()) {
+            last = first_near(&positions, position, last, size);
+            index = PyLong_FromSsize_t(last);
+        }
         if (index == NULL || PyList_Append(found, index) < 0)
             Py_CLEAR(found);
         Py_XDECREF(index);

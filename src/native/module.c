@@ -46,6 +46,10 @@ static PyMethodDef methods[] = {
     {"find_layout", native_find_layout, METH_O,
      "find_layout(wanted): read lists and ints from memory if wanted, and if the layout of this interpreter is known.\n"
      "True if they are, as from the import on. For tests."},
+    {"find_mark", (PyCFunction)(void (*)(void))native_find_mark, METH_FASTCALL,
+     "find_mark(text, marks, characters, start, offset): the first position in a text from `start` on with one of some\n"
+     "characters, -1 if there is none.\n\n"
+     "`marks` are the positions to look at, in ascending order. They count from `offset` characters before the text."},
     {"find_start", (PyCFunction)(void (*)(void))native_find_start, METH_FASTCALL,
      "find_start(positions, position, low, high): the index of the first of some positions, in ascending order and as\n"
      "uint64, that is not below a position; between two bounds."},

@@ -22,6 +22,7 @@ PyObject *native_find_invalid_id(PyObject *module, PyObject *ids);
 PyObject *native_fill_bpe(PyObject *module, PyObject *args);
 PyObject *native_find_ids(PyObject *module, PyObject *args);
 PyObject *native_find_layout(PyObject *module, PyObject *wanted);
+PyObject *native_find_mark(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_find_start(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_find_starts(PyObject *module, PyObject *args);
 PyObject *native_find_turns(PyObject *module, PyObject *args);

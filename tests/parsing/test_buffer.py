@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
-from renderers.parsing.buffer import InputBuffer, MarkerSet, find_starts_in_python
+from renderers.parsing.buffer import InputBuffer, MarkerSet, find_mark_in_python, find_starts_in_python
 from renderers.parsing.pieces import Pieces
 from renderers.tokenizer.encoding.byte_text import FREE
 
@@ -121,7 +121,12 @@ def test_the_beginning_of_a_marker_at_the_end_of_a_text_is_measured() -> None:
     assert [markers.partial_suffix_length(text, 0) for text in texts] == [0, 1, 5, 0, 0]
     assert markers.partial_suffix_length("a</thi", 2) == 0
     assert (markers.markers, markers.texts) == (("</think>", "x"), ("</think>", "x"))
-    assert MarkerSet.of(FREE[0], "</think>").tokens == {FREE[0]}
+    assert MarkerSet.of(FREE[0], "</think>").tokens == FREE[0]
+
+
+def test_a_marker_of_several_tokens_is_not_one_token() -> None:
+    markers = MarkerSet.of(FREE[0], FREE[1], FREE[0] + FREE[1])
+    assert (sorted(markers.tokens), markers.texts) == (sorted(FREE[:2]), (FREE[0] + FREE[1],))
 
 
 def test_a_marker_occurs_in_a_text_or_does_not() -> None:
@@ -152,6 +157,48 @@ def test_the_first_start_in_c_is_that_of_bisect(starts: list[int], position: int
 def test_the_first_starts_in_c_are_those_in_python(starts: list[int], wanted: list[int]) -> None:
     positions = array("Q", sorted(starts))
     assert native.find_starts(positions, wanted) == find_starts_in_python(positions, wanted)
+
+
+@needs_c
+@given(
+    st.lists(st.tuples(st.sampled_from("ab|/\u0100"), st.booleans())),
+    st.text("|/\u0100", max_size=3),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+@example([("a", True), ("|", True), ("/", True)], "/", 0, 0)
+def test_the_next_mark_in_c_is_that_in_python(
+    pieces: list[tuple[str, bool]], characters: str, start: int, offset: int
+) -> None:
+    text = "".join(character for character, _ in pieces)
+    marks = [offset + at for at, (_, is_mark) in enumerate(pieces) if is_mark]
+    arguments = text, marks, characters, start, offset
+    assert native.find_mark(*arguments) == find_mark_in_python(*arguments)
+
+
+@needs_c
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("a", [0], "a", 0),
+        (b"a", [0], "a", 0, 0),
+        ("a", (0,), "a", 0, 0),
+        ("a", [0], None, 0, 0),
+        ("a", [0], "a", "0", 0),
+        ("a", [0], "a", -1, 0),
+        ("a", [0], "a", 0, -1),
+        ("a", [0], "a", 2**63 - 1, 1),
+        ("a", [0], "a", 2**64, 0),
+        ("a", ["0"], "a", 0, 0),
+        ("a", [2**64], "a", 0, 0),
+        ("a", [1], "a", 0, 0),
+        ("aaaaaa", [5, 5, 0], "b", 0, 1),
+    ],
+)
+def test_marks_of_other_types_or_outside_of_a_text_are_errors(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError, IndexError)):
+        native.find_mark(*arguments)
 
 
 @needs_c

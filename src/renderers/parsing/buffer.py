@@ -30,13 +30,31 @@ def find_starts_in_python(positions: array[int], wanted: list[int], /) -> list[i
 find_starts = find_starts_in_python if native is None else native.find_starts
 
 
+def find_mark_in_python(text: str, marks: list[int], characters: str, start: int, offset: int, /) -> int:
+    """Return the first position in a text from `start` on with one of some characters. -1 if there is none.
+
+    `marks` are the positions to look at, in ascending order. They count from `offset` characters before the text.
+
+    >>> find_mark_in_python("a|b/c", [11, 13], "/", 0, 10)
+    3
+    """
+    for index in range(bisect_left(marks, start + offset), len(marks)):
+        position = marks[index] - offset
+        if text[position] in characters:
+            return position
+    return -1
+
+
+find_mark = find_mark_in_python if native is None else native.find_mark
+
+
 class MarkerSet(NamedTuple):
     """Markers to search for, as byte text. A marker that is a token is one character."""
 
     markers: tuple[str, ...]
     """The longest ones first."""
-    tokens: frozenset[str]
-    """The markers that are tokens."""
+    tokens: str
+    """The markers that are tokens, which are one character each."""
     texts: tuple[str, ...]
     """All other markers."""
     beginnings: frozenset[str]
@@ -45,9 +63,11 @@ class MarkerSet(NamedTuple):
     @classmethod
     def of(cls, *markers: str) -> MarkerSet:
         unique = tuple(sorted({*markers} - {""}, key=len, reverse=True))
-        tokens = frozenset(marker for marker in unique if MARKER_CHARACTERS.fullmatch(marker))
+        tokens = [marker for marker in unique if MARKER_CHARACTERS.fullmatch(marker)]
         texts = tuple(marker for marker in unique if marker not in tokens)
-        return cls(unique, tokens, texts, frozenset(text[:size] for text in texts for size in range(1, len(text))))
+        return cls(
+            unique, "".join(tokens), texts, frozenset(text[:size] for text in texts for size in range(1, len(text)))
+        )
 
     def occurs_in(self, text: str) -> bool:
         return any(map(text.__contains__, self.markers))
@@ -97,7 +117,7 @@ class InputBuffer:
         # The next occurrence of each text that was searched for, or the complement of a position that it is not before.
         self._occurrences: dict[str, int] = {}
         # The next token of each set of tokens that was searched for.
-        self._token_occurrences: dict[frozenset[str], int] = {}
+        self._token_occurrences: dict[str, int] = {}
         # The last position in the whole input that a token was searched for, and the index of that token.
         self._known, self._known_index = -1, 0
         self.deferred: list[Pieces] = []
@@ -185,13 +205,8 @@ class InputBuffer:
         if self._marks:
             first = self._token_occurrences.get(tokens, -1)
             if first < start:
-                marks, offset, first = self._marks, self._offset, _NOWHERE
-                for index in range(bisect_left(marks, start + offset), len(marks)):
-                    position = marks[index] - offset
-                    if byte_text[position] in tokens:
-                        first = position
-                        break
-                self._token_occurrences[tokens] = first
+                first = find_mark(byte_text, self._marks, tokens, start, self._offset)
+                self._token_occurrences[tokens] = first = first if first >= 0 else _NOWHERE
             if first < _NOWHERE:
                 first_marker = byte_text[first]
         if texts:

@@ -9,7 +9,7 @@ from renderers.core.lazy import lazy_pattern
 from renderers.parsing.compiled import CompiledGrammar
 from renderers.parsing.grammar import SPACES
 from renderers.parsing.schema import ToolSchemas
-from renderers.parsing.tool_formats import Payload, ToolFormat, TurnLayout
+from renderers.parsing.tool_formats import FoundCalls, Payload, ToolFormat, TurnLayout
 from renderers.parsing.tool_formats.base import recovered
 
 # Attributes of enum classes are slow in Python 3.11.
@@ -64,7 +64,8 @@ def ended_calls(
     tool_format, decode = compiled.tool_format, compiled.marker_text.decode
     assert tool_format is not None
     if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
-        several = _read_several(payload, compiled, cut_off=broken is _UNCLOSED)
+        found = tool_format.find(payload) if tool_format.find else None
+        several = _read_several(found, payload, compiled, cut_off=broken is _UNCLOSED) if found else []
         if several:
             last = several[-1]
             if last.status is not _OK:
@@ -102,14 +103,15 @@ def _is_complete(
     return has_arguments and (broken is not _UNCLOSED or stopped)
 
 
-def _read_several(payload: Payload, compiled: CompiledGrammar, *, cut_off: bool) -> list[ParsedToolCall]:
-    """Parse a payload as several calls. Return none if any of them is broken, or if there is text beside them.
+def _read_several(
+    several: FoundCalls, payload: Payload, compiled: CompiledGrammar, *, cut_off: bool
+) -> list[ParsedToolCall]:
+    """Parse several calls in a payload. Return none if any of them is broken, or if there is text beside them.
 
     `cut_off` is True if the payload has no end. Then the last one can be broken.
     """
     tool_format = compiled.tool_format
-    several = tool_format.find(payload) if tool_format and tool_format.find else None
-    if tool_format is None or several is None or (several.broken and not (cut_off and len(several.spans) > 1)):
+    if tool_format is None or (several.broken and not (cut_off and len(several.spans) > 1)):
         return []
     calls, byte_text, position = list[ParsedToolCall](), payload.byte_text, 0
     for number, (start, end) in enumerate(several.spans, 1):

@@ -15,7 +15,7 @@ from renderers.core.completions import (
     Region,
     ToolCallParseStatus,
 )
-from renderers.parsing.buffer import InputBuffer, MarkerSet
+from renderers.parsing.buffer import InputBuffer, MarkerSet, find_mark
 from renderers.parsing.call_progress import OpenString, ends_in_value
 from renderers.parsing.collected_turn import CollectedTurn
 from renderers.parsing.compiled import CompiledGrammar
@@ -34,6 +34,8 @@ _MARKERS = TurnLayout.MARKERS
 _LAYOUTS = frozenset({_MARKERS, TurnLayout.LISTS, TurnLayout.BARE_CALLS})
 _SHORT_TEXT = 8
 """The size of texts that are decoded without a search for markers in them."""
+_FEW_MARKS = 8
+"""The number of markers in a text up to which replacing each takes less time than searching for all kinds of them."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -314,12 +316,8 @@ class _WholeTurn(CollectedTurn):
             if self._buffer is None:
                 self._buffer = InputBuffer(_new(Pieces, (text, self._starts, self._marks)))
             return self._buffer.find(markers, start) or (len(text), "")
-        marks = self._marks
-        for index in range(bisect_left(marks, start), len(marks)):
-            position = marks[index]
-            if text[position] in tokens:
-                return position, text[position]
-        return len(text), ""
+        position = find_mark(text, self._marks, tokens, start, 0)
+        return (position, text[position]) if position >= 0 else (len(text), "")
 
     def _read_field(self, end: int, region: Region, lead: str, left: str, edges: Edges) -> str:
         """Read a field up to a position. Return its text without padding."""
@@ -350,5 +348,7 @@ class _WholeTurn(CollectedTurn):
             first, last = bisect_left(marks, start), bisect_left(marks, end)
             if first == last:
                 return from_byte_text(byte_text)
+            if last - first > _FEW_MARKS:
+                return self._compiled.marker_text.decode(byte_text)
             return self._compiled.marker_text.decode_at(self.text, start, end, marks[first:last])
         return self._compiled.marker_text.decode(byte_text)

@@ -42,15 +42,17 @@ def list_calls_in(payload: Payload) -> FoundCalls | None:
     >>> list_calls_in(Payload('[{"name": "a"}, {"name": "b"', str, str, NO_SCHEMAS))
     FoundCalls(spans=[(1, 14), (16, 28)], broken=True, recoveries=(), calls=())
     """
-    spans: list[tuple[int, int]] = []
     byte_text, position = payload.byte_text, 0
+    if "{" not in byte_text:
+        return None
+    spans: list[tuple[int, int]] = []
     while (start := byte_text.find("{", position)) >= 0:
         try:
             _, position = read_json_prefix(byte_text, start)
         except JsonError:
             return FoundCalls([*spans, (start, len(byte_text))], broken=True)
         spans.append((start, position))
-    return FoundCalls(spans) if spans else None
+    return FoundCalls(spans)
 
 
 def name_of(value: Any, keys: CallKeys = NAME_ARGUMENTS) -> str | None:
