@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define BLOCK 16 /* the ids of which the entries are loaded together */
+#define BLOCK 64 /* the ids of which the entries are loaded together */
 
 /* The joined text so far, with room for the texts of all other entries except long ones. */
 typedef struct {
@@ -63,13 +63,13 @@ static const unsigned char *entry_of(PyObject *id, const char *entries, Py_ssize
     return (const unsigned char *)entries + number * ENTRY;
 }
 
-/* Find the entries of some ids from `at` on, and begin to load them: those of a text are all over the table, and waiting
-   for each in turn would take most of the time. Return -1 if an id is not there any more. */
-static int find_entries(PyObject *ids, Py_ssize_t at, Py_ssize_t count, const Py_buffer *table,
+/* Find the entries of the block of ids from `at` on, and begin to load them: those of a text are all over the table, and
+   waiting for each in turn would take most of the time. Return -1 if an id is not there any more. */
+static int find_entries(PyObject *ids, Py_ssize_t at, Py_ssize_t end, const Py_buffer *table,
                         const unsigned char **entries)
 {
     const Layout known = layout;
-    const Py_ssize_t size = table->len / ENTRY;
+    const Py_ssize_t size = table->len / ENTRY, count = end - at < BLOCK ? end - at : BLOCK;
     PyObject *const *items = at + count <= PyList_Size(ids) ? items_of_list(&known, ids) : NULL;
     Py_ssize_t number = 0;
     for (uint32_t digit; items != NULL && number < count && read_digit(&known, items[at + number], &digit); number++) {
@@ -92,14 +92,16 @@ static int append_all(PyObject *ids, Py_ssize_t count, const Py_buffer *entries,
 {
     /* A copy, because the compiler must assume that a pointer to characters can point to `joined`. */
     Text text = *joined;
-    const unsigned char *block[BLOCK];
-    int done = 1;
+    /* Two blocks: the entries of one are loaded while the texts of the other are appended. */
+    const unsigned char *found[2 * BLOCK];
+    int done = find_entries(ids, 0, count, entries, found);
     for (Py_ssize_t at = 0; at < count && done >= 0; at++) {
-        if (at % BLOCK == 0 && find_entries(ids, at, count - at < BLOCK ? count - at : BLOCK, entries, block) < 0) {
+        const Py_ssize_t next = at + BLOCK;
+        if (at % BLOCK == 0 && next < count && find_entries(ids, next, count, entries, found + next % (2 * BLOCK)) < 0) {
             done = -1;
             break;
         }
-        const unsigned char *entry = block[at % BLOCK];
+        const unsigned char *entry = found[at % (2 * BLOCK)];
         uint64_t start = first + text.length;
         memcpy(starts + (size_t)at * sizeof(start), &start, sizeof(start));
         done = 0;
