@@ -34,8 +34,6 @@ _MARKERS = TurnLayout.MARKERS
 _LAYOUTS = frozenset({_MARKERS, TurnLayout.LISTS, TurnLayout.BARE_CALLS})
 _SHORT_TEXT = 8
 """The size of texts that are decoded without a search for markers in them."""
-_FEW_MARKS = 8
-"""The number of markers in a text up to which replacing each takes less time than searching for all kinds of them."""
 _new = tuple.__new__
 """Creates a named tuple in half the time of its constructor."""
 
@@ -348,7 +346,8 @@ class _WholeTurn(CollectedTurn):
             first, last = bisect_left(marks, start), bisect_left(marks, end)
             if first == last:
                 return from_byte_text(byte_text)
-            if last - first > _FEW_MARKS:
+            if 2 * (last - first) > len(byte_text):
+                # Most of it is markers: replacing one after the other takes longer than all of a kind at once.
                 return self._compiled.marker_text.decode(byte_text)
             return self._compiled.marker_text.decode_at(self.text, start, end, marks[first:last])
         return self._compiled.marker_text.decode(byte_text)
