@@ -2,12 +2,23 @@
 
    Nothing is allocated before the result, so no code runs that could change the list of positions. */
 
-#include "native.h"
+#include "layout.h"
+
+/* Return a position of a list. Return -1 with an exception. */
+static Py_ssize_t mark_at(PyObject *marks, Py_ssize_t index)
+{
+    const Layout known = layout;
+    PyObject *const *items = items_of_list(&known, marks);
+    uint32_t digit;
+    if (items != NULL && read_digit(&known, items[index], &digit))
+        return (Py_ssize_t)digit;
+    return PyLong_AsSsize_t(PyList_GetItem(marks, index));
+}
 
 /* Return a position of a list as the position in a text that begins at an offset. Return -1 with an exception. */
 static Py_ssize_t position_in(PyObject *marks, Py_ssize_t index, Py_ssize_t offset)
 {
-    Py_ssize_t mark = PyLong_AsSsize_t(PyList_GetItem(marks, index));
+    Py_ssize_t mark = mark_at(marks, index);
     if (mark >= offset)
         return mark - offset;
     if (mark != -1 || !PyErr_Occurred())
@@ -20,7 +31,7 @@ static Py_ssize_t first_from(PyObject *marks, Py_ssize_t start)
 {
     Py_ssize_t low = 0, high = PyList_Size(marks);
     while (low < high) {
-        Py_ssize_t middle = low + (high - low) / 2, mark = PyLong_AsSsize_t(PyList_GetItem(marks, middle));
+        Py_ssize_t middle = low + (high - low) / 2, mark = mark_at(marks, middle);
         if (mark == -1 && PyErr_Occurred())
             return -1;
         if (mark < start)

@@ -55,7 +55,7 @@ def test_ids_are_packed_and_checked_alike(by_memory: bool, ids: list[Any]) -> No
         assert packed[:invalid].tolist() == ids[:invalid]
 
 
-@given(ids=st.lists(st.integers(0, 3) | NUMBERS | st.sampled_from(OTHERS), max_size=70))
+@given(ids=st.lists(st.integers(0, 3) | NUMBERS | st.sampled_from(OTHERS), max_size=300))
 def test_texts_of_ids_are_joined_alike(by_memory: bool, ids: list[Any]) -> None:
     # Entries of the texts "a", "b" and "c"; the fourth is empty, which stands for no text.
     entries = b"".join(bytes([1 + len(text)]) + text.ljust(15, b"\0") for text in (b"a", b"b", b"c")) + bytes(16)
@@ -66,6 +66,15 @@ def test_texts_of_ids_are_joined_alike(by_memory: bool, ids: list[Any]) -> None:
     else:
         starts = struct.pack(f"{len(ids)}Q", *range(len(ids)))
         assert joined == ("".join("abc"[number] for number in known), starts, [])
+
+
+@pytest.mark.parametrize("kind", [int, OwnInt])
+@pytest.mark.parametrize("offset", [0, 250, 2**30 - 3, 2**32 - 3, 2**60])
+def test_marks_are_found_alike(by_memory: bool, offset: int, kind: type[int]) -> None:
+    text = "ab|/" * 4
+    marks = [kind(offset + at) for at, character in enumerate(text) if character in "|/"]
+    for start in range(len(text) + 1):
+        assert native.find_mark(text, marks, "/", start, offset) == text.find("/", start)
 
 
 def test_ids_keep_their_references(by_memory: bool) -> None:

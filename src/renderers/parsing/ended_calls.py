@@ -64,8 +64,8 @@ def ended_calls(
     tool_format, decode = compiled.tool_format, compiled.marker_text.decode
     assert tool_format is not None
     if call.status is not _OK and broken in (None, _UNCLOSED) and tool_format.layout is _MARKERS:
-        found = tool_format.find(payload) if tool_format.find else None
-        several = _read_several(found, payload, compiled, cut_off=broken is _UNCLOSED) if found else []
+        listed = tool_format.find(payload) if tool_format.find else None
+        several = _read_several(listed, payload, compiled, cut_off=broken is _UNCLOSED) if listed else []
         if several:
             last = several[-1]
             if last.status is not _OK:
@@ -104,21 +104,21 @@ def _is_complete(
 
 
 def _read_several(
-    several: FoundCalls, payload: Payload, compiled: CompiledGrammar, *, cut_off: bool
+    listed: FoundCalls, payload: Payload, compiled: CompiledGrammar, *, cut_off: bool
 ) -> list[ParsedToolCall]:
-    """Parse several calls in a payload. Return none if any of them is broken, or if there is text beside them.
+    """Parse the calls found in a payload. Return none if any of them is broken, or if there is text beside them.
 
     `cut_off` is True if the payload has no end. Then the last one can be broken.
     """
     tool_format = compiled.tool_format
-    if tool_format is None or (several.broken and not (cut_off and len(several.spans) > 1)):
+    if tool_format is None or (listed.broken and not (cut_off and len(listed.spans) > 1)):
         return []
     calls, byte_text, position = list[ParsedToolCall](), payload.byte_text, 0
-    for number, (start, end) in enumerate(several.spans, 1):
+    for number, (start, end) in enumerate(listed.spans, 1):
         part = payload.with_byte_text(byte_text[start:end])
         call = with_tool_name(tool_format.read(part), tool_format, payload.schemas)
         call.raw = payload.decode(byte_text[start:end])
-        is_cut_off = cut_off and 1 < number == len(several.spans)
+        is_cut_off = cut_off and 1 < number == len(listed.spans)
         if is_cut_off and not (_ends_object(byte_text) or ends_with_last(byte_text, compiled)):
             call.status = _UNCLOSED
         if (call.status is not _OK and not is_cut_off) or byte_text[position:start].strip(_BESIDE_CALLS):

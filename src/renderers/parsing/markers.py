@@ -129,12 +129,12 @@ class MarkerText:
 
     def decode(self, byte_text: str) -> str:
         """Decode byte text. Markers in it become their text."""
-        if byte_text.isascii():
-            return byte_text
         if len(byte_text) > _SHORT_TEXT:
-            return self._decode(byte_text)
+            return byte_text if byte_text.isascii() else self._decode(byte_text)
         text = self._decoded.get(byte_text)
         if text is None:
+            if byte_text.isascii():
+                return byte_text
             text = self._decode(byte_text)
             if len(self._decoded) < _KEPT_SHORT_TEXTS:
                 self._decoded[byte_text] = text
