@@ -70,19 +70,20 @@ static void fill_words(Draft *draft, const uint8_t *model)
 }
 
 /* Mark the tokens that merges produce from their own bytes. */
-static int mark_produced(Draft *draft)
+static int mark_produced(Draft *draft, const uint8_t *model)
 {
     Vocabulary *vocabulary = &draft->vocabulary;
     Encoder encoder = {.vocabulary = vocabulary, .limit = vocabulary->bytes + vocabulary->bytes_size};
     Slot *words = (Slot *)draft->sections[WORDS];
     int failed = 0;
     for (size_t at = 0; at <= vocabulary->word_mask && !failed; at++) {
-        uint32_t id = words[at].meta >> ID_SHIFT;
+        const uint32_t id = words[at].meta >> ID_SHIFT;
         if (words[at].meta == 0)
             continue;
+        size_t size;
+        const uint8_t *text = id < vocabulary->tokens ? model_text(draft, model, id, &size) : NULL;
         encoder.count = 0;
-        const uint32_t *place = vocabulary->starts + 2 * (size_t)id;
-        failed = merge_part(&encoder, vocabulary->bytes + place[0], place[1]) < 0;
+        failed = (text == NULL ? fail(&encoder, DAMAGED) : merge_part(&encoder, text, size)) < 0;
         if (!failed && encoder.count == 1 && encoder.ids[0] == id)
             words[at].meta |= PRODUCED;
     }
@@ -142,7 +143,7 @@ static int fill_tables(Draft *draft, const uint8_t *model, const Py_buffer *merg
             torn |= join_characters(draft, text, size);
     }
     ((uint32_t *)draft->sections[SETTINGS])[3] = torn;
-    return mark_produced(draft);
+    return mark_produced(draft, model);
 }
 
 PyObject *native_fill_bpe(PyObject *module, PyObject *args)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 import sys
 from array import array
 from collections.abc import Callable
@@ -30,15 +31,17 @@ Call = tuple[Callable[..., Any], list[Any], list[Any]]
 
 
 class Finalizer:
-    """Garbage that changes containers when it is collected."""
+    """Garbage that changes containers when it is collected: of a list, some items are kept."""
 
-    def __init__(self, containers: list[Any]) -> None:
-        self.containers, self.itself = containers, self
+    def __init__(self, containers: list[Any], *, kept: int) -> None:
+        self.containers, self.kept, self.itself = containers, kept, self
 
     def __del__(self) -> None:
         for container in self.containers:
             if isinstance(container, array):
                 container[:] = array(container.typecode, [2**31 - 1] * len(container))
+            elif isinstance(container, list):
+                del container[self.kept :]
             else:
                 container.clear()
 
@@ -51,7 +54,8 @@ def _numbers(count: int) -> list[int]:
 def _join() -> Call:
     # A long text makes the buffer grow before the list is changed.
     entry = b"\xff" + bytes(7) + (4_000).to_bytes(4, sys.byteorder) + bytes(4)
-    ids = [0, 0, *_numbers(9), -int("9" * 40), *_numbers(9)]
+    # The negative number, whose error is a container, is the last id of a block of 64.
+    ids = [0, 0, *_numbers(61), -int("9" * 40), *_numbers(90)]
     return native.join, [ids, entry, b"a" * 4_000, 0], [ids]
 
 
@@ -331,11 +335,11 @@ CALLS: dict[str, Callable[[], Call]] = {
 """Calls of all functions that read lists, dicts or arrays, by name."""
 
 
-def _call_during_collection(make: Callable[[], Call], allocations: int) -> None:
+def _call_during_collection(make: Callable[[], Call], allocations: int, *, kept: int) -> None:
     """Make a call that collects garbage after some allocations."""
     function, arguments, containers = make()
     gc.collect()
-    Finalizer(containers)
+    Finalizer(containers, kept=kept)
     del containers
     # Python keeps freed lists for reuse. A new list is allocated only if there are none.
     lists: list[list[int]] = [[] for _ in range(200)]
@@ -350,13 +354,13 @@ def _call_during_collection(make: Callable[[], Call], allocations: int) -> None:
 def main(name: str) -> None:
     """Make a call with a collection at each of its first allocations."""
     gc.disable()
-    for allocations in range(_ALLOCATIONS):
-        _call_during_collection(CALLS[name], allocations)
+    for allocations, kept in itertools.product(range(_ALLOCATIONS), (0, 1)):
+        _call_during_collection(CALLS[name], allocations, kept=kept)
         try:
             raise ValueError
         except ValueError:
             # Python 3.11 creates the object of an error in C at once only while another one is handled.
-            _call_during_collection(CALLS[name], allocations)
+            _call_during_collection(CALLS[name], allocations, kept=kept)
 
 
 if __name__ == "__main__":

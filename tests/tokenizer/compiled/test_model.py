@@ -55,6 +55,7 @@ def test_bytes_that_no_text_has_may_be_missing() -> None:
         (model_of(BYTES, [], dropout=0.1), "option"),
         (model_of(BYTES, [], continuing_subword_prefix="##"), "option"),
         (model_of(BYTES, [], end_of_word_suffix="</w>"), "option"),
+        (model_of({**BYTES, "ab": 2**31}, []), "more than 2,097,151 ids"),
     ],
 )
 def test_other_models_are_refused(backend: Tokenizer, reason: str) -> None:

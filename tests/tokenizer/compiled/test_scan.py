@@ -93,6 +93,12 @@ def test_a_table_that_would_be_too_large_is_not_built() -> None:
     assert not build_scan(automaton_of(source), ascii_classes=ASCII_CLASSES)
 
 
+def test_only_some_words_that_may_begin_are_followed() -> None:
+    table = build_scan(automaton_of("a*b|[abc]"), ascii_classes=ASCII_CLASSES)
+    assert ends_by_scan(table, b"aabcbcc") == [3, 4, 5, 6]
+    assert ends_by_scan(table, b"bbaaaac") == [1, 2]
+
+
 def test_entries_are_within_the_table() -> None:
     table = build_scan(automaton_of(" ?[ab]+|c+(?!a)|c"), ascii_classes=ASCII_CLASSES)
     count, entries = table[0], table[129:]

@@ -115,3 +115,8 @@ def test_others_are_refused(component: Any, reason: str) -> None:
 def test_patterns_that_cannot_be_compiled_are_refused(source: str, reason: str) -> None:
     with pytest.raises(UnfitVocabularyError, match=reason):
         compile_splitting([Stage(parse_pattern(source))], composes=False)
+
+
+def test_more_stages_than_the_engine_reads_are_refused() -> None:
+    with pytest.raises(UnfitVocabularyError, match="more than 8 components"):
+        compile_splitting([Stage(parse_pattern("a"))] * 9, composes=False)

@@ -412,6 +412,16 @@ def test_damaged_blocks_are_errors_or_give_other_ids() -> None:
     assert {ValueError, list, None} <= outcomes
 
 
+@pytest.mark.parametrize("covered", ["words", "starts"])
+def test_a_block_with_overlapping_sections_is_damaged(covered: str) -> None:
+    model = read_model(load_tokenizer(EMBEDDED).vocab.backend, byte_level=True)
+    block = bytearray(example())
+    (start,) = struct.unpack_from("<Q", block, 16 + 16 * SECTIONS.index(covered))
+    struct.pack_into("<Q", block, 16 + 16 * SECTIONS.index("joins"), start)
+    with pytest.raises(ValueError, match="damaged"):
+        native.fill_bpe(block, model.merges, model.in_model)
+
+
 def test_arguments_of_another_kind_are_errors() -> None:
     for arguments in ((b"", ["a"], b"", False), (b"", ("a",), bytearray(), False), ("", ["a"], bytearray(), False)):
         with pytest.raises((TypeError, BufferError)):

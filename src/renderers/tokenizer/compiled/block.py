@@ -37,6 +37,9 @@ NO_SCAN = 0xFFFFFFFF
 """In place of the place of a scan table, if a stage has none."""
 STAGE = 3
 """The numbers of a stage."""
+MOST_STAGES = 8
+MOST_IDS, MOST_MERGES = (1 << 21) - 1, (1 << 22) - 1
+"""A slot of a pair has two ids of 21 bits and a rank of 22 bits."""
 
 SECTIONS = (
     "meta",

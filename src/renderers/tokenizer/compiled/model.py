@@ -13,6 +13,8 @@ from tokenizers import Tokenizer, models
 from renderers.tokenizer.compiled.block import (
     BY_CHARACTER,
     IGNORES_MERGES,
+    MOST_IDS,
+    MOST_MERGES,
     NO_ID,
     WRITES_SPACES,
     UnfitVocabularyError,
@@ -57,6 +59,8 @@ def read_model(backend: Tokenizer, *, byte_level: bool) -> BpeModel:
     merges, results = _read_merges(state["merges"], vocabulary)
     added = {number: token.content for number, token in backend.get_added_tokens_decoder().items()}
     size = max((*vocabulary.values(), *added, -1)) + 1
+    if size > MOST_IDS or len(results) > MOST_MERGES:
+        raise UnfitVocabularyError(f"it has more than {MOST_IDS:,} ids or {MOST_MERGES:,} merges")
     texts: list[bytes | None] = [None] * size
     in_model = bytearray(size)
     of_token = _symbol_bytes(vocabulary) if byte_level else list(map(_piece_bytes, vocabulary))

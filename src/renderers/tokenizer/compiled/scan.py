@@ -17,6 +17,8 @@ ENDS_EARLIER, ENDS_BEFORE, ENDS_HERE, MATCHES, STOPS, ENDS = 1 << 26, 1 << 27, 1
 """Flags of an entry: a word ends at the kept place, before the last character, and before the read one; that place is
 kept; the automaton has to find the end of the word; any word ends."""
 _MOST_ROWS = 512
+_MOST_WORDS = 4
+"""The words of a state that are followed. Tables of usual patterns have no more."""
 _COLUMNS = 256
 
 _NOWHERE, _EARLIER, _BEFORE, _HERE = 0, ENDS_EARLIER, ENDS_BEFORE, ENDS_HERE
@@ -55,7 +57,8 @@ class _Scan:
         after = self.step(rest, column)
         if following:
             # No place is kept for the end of a word that may not be one.
-            known = ((_LOST, _NOWHERE),) if after is None or after[0] else after[1]
+            is_known = after is not None and not after[0] and len(after[1]) < _MOST_WORDS
+            known = after[1] if after and is_known else ((_LOST, _NOWHERE),)
             return (), ((following, _EARLIER), *known)
         return after and ((end, *after[0]), after[1])
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from renderers.tokenizer.compiled.automaton import build_automaton
-from renderers.tokenizer.compiled.block import DROPS_GAPS, NO_SCAN, PAGE, UnfitVocabularyError
+from renderers.tokenizer.compiled.block import DROPS_GAPS, MOST_STAGES, NO_SCAN, PAGE, UnfitVocabularyError
 from renderers.tokenizer.compiled.characters import DIGITS, Classes, classify
 from renderers.tokenizer.compiled.pattern import (
     Alternation,
@@ -47,6 +47,8 @@ def compile_splitting(stages: list[Stage], *, composes: bool) -> Splitting:
     Raises:
         UnfitVocabularyError: They are not supported.
     """
+    if len(stages) > MOST_STAGES:
+        raise UnfitVocabularyError(f"its pre-tokenizer has more than {MOST_STAGES} components")
     classes = classify([each for stage in stages for each in _sets_in(stage.pattern)], composes=composes)
     rows, table, scans = array("I"), array("I"), array("I")
     ascii_classes = list(classes.pages[PAGE * classes.page_numbers[0] :][:128])
