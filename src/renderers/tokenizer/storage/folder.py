@@ -115,13 +115,13 @@ def _record_use(path: Path, status: os.stat_result) -> None:
 
 
 def write_file(name: str, parts: Sequence[bytes]) -> bool:
-    """Write a file to the cache folder. Return True if it was written; a failure is logged."""
-    folder = cache_folder()
+    """Write a file to the cache folder, if there is one. Return True if it was written; a failure is logged."""
+    if cache_folder() is None:
+        return False
     try:
         write_or_raise(name, parts)
-    except (OSError, ValueError) as error:
-        if folder is not None:
-            _log_once(f"{folder} is not written to: {error}")
+    except OSError as error:
+        _log_once(str(error))
         return False
     return True
 
@@ -136,7 +136,20 @@ def write_or_raise(name: str, parts: Sequence[bytes]) -> Path:
     """
     folder = cache_folder()
     if folder is None:
-        raise FileNotFoundError(f"there is no cache folder. Set {VARIABLE} to a folder")
+        is_off = os.environ.get(VARIABLE) == OFF
+        reason = f"{VARIABLE}={OFF} switches it off" if is_off else "there is no home directory"
+        raise FileNotFoundError(f"there is no cache folder, because {reason}. Set {VARIABLE} to a folder")
+    try:
+        path = _write(folder, name, parts)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        remedy = f"Set {VARIABLE} to another folder"
+        raise OSError(f"the cache folder {folder} cannot be written to: {reason}. {remedy}") from error
+    _remove_old_files(folder, keep=path.name)
+    return path
+
+
+def _write(folder: Path, name: str, parts: Sequence[bytes]) -> Path:
     # Other users can read it: an image may be built by root, which is trusted.
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     _check_owner(os.stat(folder))
@@ -150,7 +163,6 @@ def write_or_raise(name: str, parts: Sequence[bytes]) -> Path:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _remove_old_files(folder, keep=path.name)
     return path
 
 
