@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import UserList
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ def test_tools_are_for_all_items_or_for_each() -> None:
     assert tools_of_items((tool,), 2) == [[tool], [tool]]
     assert tools_of_items([(tool,), None], 2) == [(tool,), None]
     assert tools_of_items([[], []], 2) == [[], []]
+    named, own = {"search": tool}.values(), UserList([tool])
+    assert tools_of_items([named, own], 2) == [named, own]
     lazily = iter([tool])
     assert tools_of_items([None, lazily], 2) == [None, lazily]
     with pytest.raises(ValueError, match="tools has 1 entry for 2 items"):
@@ -135,6 +138,15 @@ def test_an_error_with_a_text_of_its_own_has_the_index_in_a_note() -> None:
     assert raised.value.__notes__ == ["item 0"]
     assert raised.value.encoding == "utf-8"
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+def test_an_error_with_several_arguments_keeps_them_and_has_a_note() -> None:
+    def fail(_: int) -> None:
+        raise ValueError(1, "two")
+
+    with pytest.raises(ValueError, match="two") as raised:
+        run_batch(fail, [0], errors="raise", kind="item")
+    assert (raised.value.args, raised.value.__notes__) == ((1, "two"), ["item 0"])
 
 
 class FailingTokenizer(Letters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_args
 
 from renderers.core.messages import list_messages
@@ -81,7 +81,8 @@ def _add_place(error: Exception, place: str) -> None:
         error.strerror = f"{place}: {error.strerror}"
         error.args = error.errno, error.strerror, *given[2:]
         return
-    error.args = f"{place}: {error}", *given[1:]
+    if len(given) < 2:
+        error.args = (f"{place}: {error}",)
     if place not in str(error):
         error.args = given
         error.add_note(place)
@@ -108,7 +109,7 @@ def check_shared(**options: object) -> None:
 def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     """Return the tools of each item of a batch: the same for all, or those of a list with an entry for each item.
 
-    The entries for items are lists, tuples, iterators or None.
+    The entries for items are None, lists, and anything else that a call takes as a list of tools.
 
     Raises:
         ValueError: There is an entry for another number of items.
@@ -121,10 +122,14 @@ def tools_of_items(tools: Iterable[Any] | None, count: int) -> list[Any]:
     if tools is None:
         return [None] * count
     entries = list_messages(tools, kind="tools")
-    if not any(entry is None or isinstance(entry, list | tuple | Iterator) for entry in entries):
+    if not any(entry is None or _is_list(entry) for entry in entries):
         return [entries] * count
     check_count("tools", entries, count)
     return entries
+
+
+def _is_list(entry: object) -> bool:
+    return isinstance(entry, Collection | Iterator) and not isinstance(entry, Mapping | str | bytes)
 
 
 def check_count(name: str, entries: list[Any], count: int) -> None:
