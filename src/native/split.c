@@ -4,7 +4,7 @@
 
 #define SCANNED 256 /* the characters of a lane, and up to `SEARCHED` more */
 #define SEARCHED 32 /* the characters in which the first word of the next lane has to begin */
-#define SHORTEST 32 /* the characters of a lane that has a next one */
+#define CHUNK 32    /* the bytes that are tested for ASCII together. Shorter lanes are not worth a second one */
 #define LANE (SCANNED + SEARCHED + 1)
 
 /* Return the last character of a run with the size of the first one that all lead to the same state. They are not ASCII.
@@ -238,6 +238,19 @@ static uint32_t find_word_start(const Scan *scan, const uint8_t *text, uint32_t 
     return 0;
 }
 
+/* Return 1 if a text is ASCII, but for less than `CHUNK` bytes at its end. */
+static int is_mostly_ascii(const uint8_t *text, size_t size)
+{
+    for (; size >= CHUNK; text += CHUNK, size -= CHUNK) {
+        uint8_t any = 0;
+        for (size_t at = 0; at < CHUNK; at++)
+            any |= text[at];
+        if (any >= 0x80)
+            return 0;
+    }
+    return 1;
+}
+
 /* Pass on the words of a lane. `word` is the start of the first one, and then of the word after the last one. */
 static int pass_words(Encoder *encoder, size_t stage, const uint8_t *text, const Lane *lane, uint32_t *word)
 {
@@ -274,7 +287,9 @@ static const uint8_t *scan_words(Encoder *encoder, size_t stage, const Scan *sca
     lane->at = lane->kept = lane->entry = 0;
     while (lane->at < size && !has(lane->entry, STOPS)) {
         const uint32_t left = size - lane->at, half = left < 2 * SCANNED ? left / 2 : SCANNED;
-        const uint32_t start = half < SHORTEST ? 0 : find_word_start(scan, text, lane->at + half, size);
+        /* Two lanes take longer than one if the table can follow only few characters. */
+        const int is_split = half >= CHUNK && is_mostly_ascii(text + lane->at, 2 * half);
+        const uint32_t start = is_split ? find_word_start(scan, text, lane->at + half, size) : 0;
         lane->count = 0;
         lane->end = start > 0 ? start + 1 : left > SCANNED ? lane->at + SCANNED : size;
         if (start > 0) {
