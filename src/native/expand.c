@@ -2,7 +2,7 @@
 
    `renderers.core.tokens` does the same in Python. */
 
-#include "native.h"
+#include "layout.h"
 
 /* Return the end of a run with a column. -1 with an error if it is no run, or ends before the one before it. */
 static Py_ssize_t end_of(PyObject *run, Py_ssize_t column, Py_ssize_t before)
@@ -25,6 +25,13 @@ static PyObject *repeated(PyObject *value, Py_ssize_t count)
         list = PySequence_Repeat(single, count);
     Py_XDECREF(single);
     return list;
+}
+
+static inline void replace_item(PyObject **item, PyObject *value)
+{
+    PyObject *replaced = *item;
+    *item = Py_NewRef(value);
+    Py_DECREF(replaced);
 }
 
 PyObject *native_expand(PyObject *module, PyObject *args)
@@ -50,11 +57,15 @@ PyObject *native_expand(PyObject *module, PyObject *args)
        that most tokens have. */
     PyObject *values = repeated(filled, end);
     Py_ssize_t start = 0;
+    const Layout known = layout;
+    PyObject **items = values == NULL ? NULL : items_of_new_list(&known, values);
     for (Py_ssize_t at = 0; values != NULL && at < count; at++) {
         PyObject *run = PyTuple_GetItem(runs, at), *value = PyTuple_GetItem(run, column);
         Py_ssize_t next = PyLong_AsSsize_t(PyTuple_GetItem(run, 0));
         for (; values != NULL && value != filled && start < next; start++)
-            if (PyList_SetItem(values, start, Py_NewRef(value)) < 0)
+            if (items != NULL)
+                replace_item(&items[start], value);
+            else if (PyList_SetItem(values, start, Py_NewRef(value)) < 0)
                 Py_CLEAR(values);
         start = next;
     }

@@ -81,10 +81,14 @@ PyObject *native_unpack_ids(PyObject *module, PyObject *ids)
         return NULL;
     Py_ssize_t count = packed.len / (Py_ssize_t)sizeof(uint32_t);
     PyObject *listed = PyList_New(count);
+    const Layout known = layout;
+    PyObject **items = listed == NULL ? NULL : items_of_new_list(&known, listed);
     for (Py_ssize_t at = 0; listed != NULL && at < count; at++) {
         load_ahead(&packed, at, count, state->numbers);
         PyObject *number = number_of(id_at(&packed, at), state->numbers);
-        if (number == NULL || PyList_SetItem(listed, at, number) < 0)
+        if (items != NULL && number != NULL)
+            items[at] = number;
+        else if (number == NULL || PyList_SetItem(listed, at, number) < 0)
             Py_CLEAR(listed);
     }
     PyBuffer_Release(&packed);

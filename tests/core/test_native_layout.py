@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import struct
 import sys
 from array import array
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from renderers.core.native import COMPILED, native
 from renderers.core.token_ids import find_invalid_id_in_python
+from renderers.core.tokens import expand_in_python
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the part in C was not built")
 
@@ -24,6 +26,11 @@ class Number(enum.IntEnum):
 
 class OwnInt(int):
     pass
+
+
+class Run(NamedTuple):
+    end: int
+    value: object
 
 
 EDGES = [0, 1, 255, 256, 257, 1023, 1024, 2**15, 2**15 - 1, 2**30 - 1, 2**30, 2**31, 2**32 - 1, 2**32, 2**60, 2**70]
@@ -77,11 +84,27 @@ def test_marks_are_found_alike(by_memory: bool, offset: int, kind: type[int]) ->
         assert native.find_mark(text, marks, "/", start, offset) == text.find("/", start)
 
 
-def test_ids_keep_their_references(by_memory: bool) -> None:
-    number = 123_456_789
+@given(ids=st.lists(st.sampled_from([0, 1, 256, 2**18 - 1, 2**18, 2**32 - 1]) | st.integers(0, 200_000)))
+def test_ids_are_unpacked_alike(by_memory: bool, ids: list[int]) -> None:
+    assert native.unpack_ids(array("I", ids)) == ids
+
+
+@given(counts=st.lists(st.integers(0, 4)))
+def test_runs_are_expanded_alike(by_memory: bool, counts: list[int]) -> None:
+    runs: Any = tuple((end, object()) for end in itertools.accumulate(counts))
+    due: Any = tuple(Run(*run) for run in runs)
+    assert native.expand(runs, 1) == expand_in_python(due, 1)
+
+
+def test_objects_keep_their_references(by_memory: bool) -> None:
+    number, other = 123_456_789, object()
     ids, packed = [number] * 1000, array("I", [0]) * 1000
-    before = sys.getrefcount(number)
+    before = sys.getrefcount(number), sys.getrefcount(other)
     native.pack_ids(ids, packed)
     native.find_invalid_id(ids)
     native.join(ids, bytes(16), b"", 0)
-    assert sys.getrefcount(number) == before
+    assert (sys.getrefcount(number), sys.getrefcount(other)) == before
+    expanded = native.expand(((3, other), (8, number), (10, other)), 1)
+    assert (sys.getrefcount(number), sys.getrefcount(other)) == (before[0] + 5, before[1] + 5)
+    del expanded
+    assert (sys.getrefcount(number), sys.getrefcount(other)) == before
