@@ -1,8 +1,9 @@
 /* Items of lists and numbers of ints, read from memory. Items of new lists are written there.
 
    The limited API reads or sets an item of a list and reads the number of an int by a call each, which take most of the
-   time of a list of ids. CPython 3.11 to 3.14 keep both at the same places. `find_layout` verifies that when the module is imported.
-   With any other interpreter these functions call the API. Since 3.14, the ints that all modules share are marked. */
+   time of a list of ids. CPython 3.11 to 3.14 keep both at the same places. `find_layout` verifies that when the module is
+   imported. With any other interpreter these functions call the API. Since 3.14, the ints that all modules share are
+   marked. */
 
 #ifndef RENDERERS_LAYOUT_H
 #define RENDERERS_LAYOUT_H
