@@ -8,6 +8,24 @@
 
 #define SHARED_NUMBERS (1u << 18)
 #define AHEAD 16 /* the ids between one that is converted and the one to load */
+#define ITEMS_AHEAD 256 /* the same for the items of a list, which take less time each */
+#define ITEMS_AT_ONCE 8 /* their places are in one line of the cache */
+
+/* Load items of a list that follow later: their places first, then the objects. Those of a long prompt are in no cache,
+   and usually one after the other, in the order in which they were read from JSON. The processor itself stops at the end
+   of each page. */
+static void load_items_ahead(PyObject *const *items, Py_ssize_t at, Py_ssize_t count)
+{
+#ifdef __GNUC__
+    if (items == NULL || at + 2 * ITEMS_AHEAD >= count)
+        return;
+    __builtin_prefetch(&items[at + 2 * ITEMS_AHEAD]);
+    for (int place = 0; place < ITEMS_AT_ONCE; place += 2) /* two objects are in one line of the cache */
+        __builtin_prefetch(items[at + ITEMS_AHEAD + place]);
+#else
+    (void)items, (void)at, (void)count;
+#endif
+}
 
 PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -24,13 +42,18 @@ PyObject *native_pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
     char *bytes = packed.buf;
     const Layout known = layout;
     PyObject *const *items = items_of_list(&known, ids);
-    for (Py_ssize_t at = 0; invalid < 0 && at < count; at++) {
-        PyObject *item = items == NULL ? PyList_GetItem(ids, at) : items[at];
-        uint32_t value;
-        if (read_digit(&known, item, &value) || read_id(item, &value))
+    for (Py_ssize_t first = 0; invalid < 0 && first < count; first += ITEMS_AT_ONCE) {
+        const Py_ssize_t end = first + ITEMS_AT_ONCE < count ? first + ITEMS_AT_ONCE : count;
+        load_items_ahead(items, first, count);
+        for (Py_ssize_t at = first; at < end; at++) {
+            PyObject *item = items == NULL ? PyList_GetItem(ids, at) : items[at];
+            uint32_t value;
+            if (!read_digit(&known, item, &value) && !read_id(item, &value)) {
+                invalid = at;
+                break;
+            }
             memcpy(bytes + (size_t)at * sizeof(value), &value, sizeof(value));
-        else
-            invalid = at;
+        }
     }
     PyBuffer_Release(&packed);
     return PyLong_FromSsize_t(invalid);

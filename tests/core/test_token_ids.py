@@ -246,6 +246,17 @@ def test_the_first_item_that_cannot_be_packed_is_named(functions: Any, kind: str
 
 
 @pytest.mark.parametrize("functions", PACKED)
+@pytest.mark.parametrize("size", [511, 512, 513, 520, 2_003])
+def test_long_lists_are_packed_up_to_the_first_invalid_item(functions: Any, size: int) -> None:
+    ids = [number * 2_097_143 % 2**32 for number in range(size)]
+    packed = array("I", bytes(4 * size))
+    assert functions[0](ids, packed) == -1
+    assert packed == array("I", ids)
+    for place in (0, 7, 8, 255, size - 1):
+        assert functions[0]([*ids[:place], -1, *ids[place + 1 :]], packed) == place
+
+
+@pytest.mark.parametrize("functions", PACKED)
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_ids_are_packed_only_into_an_array_of_their_number(functions: Any, size: int) -> None:
     with pytest.raises(ValueError, match="length of the list"):

@@ -181,7 +181,7 @@ class Extension:
     def _find_suffix(self, turn: Turn) -> Suffix | BridgeRefusal:
         sample = classify_sample(turn, self.new, self.context.field_rules)
         if sample.turn.content in ("", PROBE_CONTENT):
-            turn = turn._replace(content=sample.turn.content)
+            turn = Turn(turn.reasoning, sample.turn.content, turn.calls)
         suffix = self._suffix_by_proof(turn, sample, self.context)
         if isinstance(suffix, BridgeRefusal) and suffix.reason in _OF_THE_TURN:
             suffix = self._suffix_of_written_turn(sample) or suffix

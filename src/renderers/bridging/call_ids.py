@@ -53,9 +53,11 @@ def with_some_ids(new: Sequence[JsonObject], calls: Sequence[CalledTool]) -> lis
     [{'role': 'tool', 'content': 'Sunny', 'tool_call_id': 'c1'}]
     """
     call_id = next((call.id for call in calls if call.id), None)
+    if call_id is None:
+        return list(new)
     return [
         {**message, "tool_call_id": call_id}
-        if call_id and message["role"] == "tool" and not message.get("tool_call_id")
+        if message["role"] == "tool" and not message.get("tool_call_id")
         else message
         for message in new
     ]

@@ -50,13 +50,15 @@ class CheckedRun(NamedTuple):
 
     def is_like(self, trace: Trace) -> bool:
         """Return True if a run differs only in texts of new messages."""
-        text, spans, count, end = trace.text, trace.spans, len(self.spans), len(self.before)
-        if len(spans) != count + len(self.later) or not text.startswith(self.before) or spans[:count] != self.spans:
+        before, known_spans, known_later = self
+        text, spans, count, end = trace.text, trace.spans, len(known_spans), len(before)
+        if len(spans) != count + len(known_later) or not text.startswith(before) or spans[:count] != known_spans:
             return False
-        for (start, stop, message, path), known in zip(spans[count:], self.later, strict=True):
-            if message != known.message or path != known.path:
+        for (start, stop, message, path), known in zip(spans[count:], known_later, strict=True):
+            known_message, known_path, known_text = known
+            if message != known_message or path != known_path:
                 return False
-            if start == stop if known.text is None else text[max(start, end) : stop] != known.text:
+            if start == stop if known_text is None else text[max(start, end) : stop] != known_text:
                 return False
         return True
 

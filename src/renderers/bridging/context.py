@@ -201,12 +201,14 @@ class BridgeContext:
         """The same context with samples that are rendered with the arguments as they are."""
         return self if self.samples is self.pipeline else replace(self, exact=True)
 
-    @property
+    @lazy
     def tokenizer(self) -> LoadedTokenizer | ForeignTokenizer:
+        """The tokenizer of the pipeline."""
         return self.pipeline.settings.tokenizer
 
-    @property
+    @lazy
     def special_tokens(self) -> frozenset[str]:
+        """The texts of the special tokens."""
         return self.tokenizer.vocab.reserved_texts
 
     def encode(self, text: str) -> list[int]:
@@ -248,11 +250,15 @@ class BridgeContexts:
 
         `header` is the same for all.
         """
-        if tools and not self._pipeline.program(with_tools=True).turns_read_tools:
+        if tools and not self._turns_read_tools:
             tools = STAND_IN_TOOLS
         # A context holds its list, so no other list has the same identity while it is kept.
         key = (id(tools), repr(sorted(arguments.items()))) if arguments else id(tools)
         return self._contexts.get(key, lambda: BridgeContext(self._with_arguments(arguments), tools, header))
+
+    @lazy
+    def _turns_read_tools(self) -> bool:
+        return self._pipeline.program(with_tools=True).turns_read_tools
 
     def _with_arguments(self, arguments: Mapping[str, Any]) -> RenderPipeline:
         if not arguments:

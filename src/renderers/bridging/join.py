@@ -39,7 +39,8 @@ def join_tokens(
     first = 1 + _tokens_after_stop(context, prior, text.text, encoded.ids) if suffix.begins_with_stop else 0
     before = len(prior.prompt) + len(prior.completion)
     all_ids = prior.prompt
-    all_ids += as_packed_ids(prior.completion, name="completion") + encoded.ids[first:]
+    all_ids += as_packed_ids(prior.completion, name="completion")
+    all_ids += encoded.ids[first:] if first else encoded.ids
     moved, called = before - first, prior.state.calls
 
     def attribute() -> Attribution:

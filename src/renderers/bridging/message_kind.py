@@ -57,7 +57,7 @@ class ProbeWords:
         """Return the word for a text. The first place where the text occurs decides the form of the word."""
         word = self._words.get(text)
         if word is None:
-            word = self._words[text] = f"{prefix}{len(self._words):0{digits}}"
+            word = self._words[text] = prefix + str(len(self._words)).zfill(digits)
         return word
 
     def reduce(self, text: str, rules: FieldRules) -> str:
@@ -95,7 +95,7 @@ def classify_content(content: str, rules: FieldRules) -> str:
     if rules.uses.is_exact("content") or rules.literals.is_whole(content.strip()):
         return content
     reduced = reduce_text(content, rules, PROBE_CONTENT)
-    if rules.uses.tests_space:
+    if reduced == PROBE_CONTENT or rules.uses.tests_space:
         return reduced
     return PROBE_CONTENT if reduced.strip() == PROBE_CONTENT else reduced if reduced.strip() else ""
 
@@ -211,6 +211,9 @@ def _collapse(space: str, rules: FieldRules) -> str:
     """Return whitespace with one character of each run of equal ones, unless a literal contains such a run."""
     if len(space) < 2 or (rules.uses.joins_texts and _repeat_space(rules.literals.within)):
         return space
+    if not space.strip(space[0]):
+        # The usual indentation is one run.
+        return space[0]
     return "".join([character for character, _ in itertools.groupby(space)])
 
 

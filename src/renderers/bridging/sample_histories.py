@@ -257,18 +257,17 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
     results = [other for other in new if other["role"] == "tool"]
     called = [*turn.calls, *[CalledTool(None, None)] * (len(results) - len(turn.calls))]
     matched = match_results(called, results)
+    result_of_matched = {call: results[result] for call, result in matched.items()}
     open_calls = [call for call in range(len(called)) if call not in matched]
     left = [result for index, result in enumerate(results) if index not in matched.values()]
     first: list[JsonObject] | None = None
-    written_ids = {call.id for call in called}
     for name, prefix, order in (("f", "call", 1), ("g", "made", -1)):
-        result_of = {call: results[result] for call, result in matched.items()}
-        result_of |= zip(open_calls[::order], left, strict=False)
+        result_of = {**result_of_matched, **dict(zip(open_calls[::order], left, strict=False))}
         calls = []
         for index, call in enumerate(called):
             result = result_of.get(index, {})
             own_id, result_id = call.id, result.get("tool_call_id")
-            if first is not None and result_id and result_id not in written_ids:
+            if first is not None and result_id and all(other.id != result_id for other in called):
                 own_id = None
             call_id = own_id or result_id or f"{prefix}{index:05}"
             calls.append(tool_call(call.name or result.get("name") or name, _ARGUMENTS, call_id=call_id))
@@ -281,7 +280,12 @@ def substitute_turns(turn: Turn, new: Sequence[JsonObject]) -> Iterator[JsonObje
 
 
 def match_results(calls: Sequence[CalledTool], results: Sequence[JsonObject]) -> dict[int, int]:
-    """Return the positions of the results that belong to a call by its id or name, by the position of the call."""
+    """Return the positions of the results that belong to a call by its id or name, by the position of the call.
+
+    A single result belongs to a single call.
+    """
+    if len(calls) == len(results) == 1:
+        return {0: 0}
     matched: dict[int, int] = {}
     for key, values in (("tool_call_id", [call.id for call in calls]), ("name", [call.name for call in calls])):
         if not any(values):

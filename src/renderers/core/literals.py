@@ -120,7 +120,8 @@ class TemplateLiterals(NamedTuple):
     def is_part(self, text: str) -> bool:
         """Return True if a text is a part of a literal, apart from whitespace around it."""
         body = text.strip()
-        return bool(body) and any(len(literal) >= len(body) and body in literal for literal in self.within)
+        # A text is usually longer than all literals.
+        return 0 < len(body) <= _longest(self.within) and any(body in literal for literal in self.within)
 
     def with_texts(self, texts: frozenset[str]) -> TemplateLiterals:
         """Return the literals with other texts that the template may compare with, such as its arguments.
