@@ -7,6 +7,7 @@
 #include "pieces.h"
 
 #define BYTES_PER_ID 3 /* at least, in most texts */
+#define SAMPLE 32      /* the bytes at each end of a piece by which it is recognized */
 
 /* A str, and a position in it as a number of characters and of bytes. */
 typedef struct {
@@ -22,6 +23,8 @@ typedef struct {
     PyObject *young, *old; /* dicts of the ids of pieces */
     PyObject *fresh;       /* a dict: the ids that `young` does not have */
     Py_ssize_t shortest;   /* the characters of the shortest piece that is looked up */
+    char *seen;            /* marks of the pieces that were encoded, as uint32 */
+    size_t seen_count;
 } Pieces;
 
 /* A step of the work: done, left to Python, or failed. */
@@ -101,6 +104,23 @@ static Status encode_long(Pieces *pieces, PyObject *piece, const uint8_t *bytes,
     return status;
 }
 
+/* Return 1 if a piece with this size and these ends was encoded before, or if no marks are kept. A piece that is encoded
+   for the first time is only marked: most never come again, and to copy each for a cache takes a tenth of a render. */
+static int was_seen(Pieces *pieces, const uint8_t *bytes, size_t size)
+{
+    if (pieces->seen_count == 0)
+        return 1;
+    const uint64_t hash = size <= 2 * SAMPLE
+                              ? hash_long(bytes, size)
+                              : mix(hash_long(bytes, SAMPLE) ^ mix(hash_long(bytes + size - SAMPLE, SAMPLE) ^ size));
+    const uint32_t mark = (uint32_t)(hash >> 32) | 1;
+    uint32_t known;
+    char *place = pieces->seen + (uint32_t)hash % pieces->seen_count * sizeof(mark);
+    memcpy(&known, place, sizeof(known));
+    memcpy(place, &mark, sizeof(mark));
+    return known == mark;
+}
+
 /* Append the ids of the text from a cursor up to a character. */
 static Status encode_piece(Pieces *pieces, StrCursor *cursor, Py_ssize_t end)
 {
@@ -110,7 +130,7 @@ static Status encode_piece(Pieces *pieces, StrCursor *cursor, Py_ssize_t end)
         return DONE;
     move_to(cursor, end);
     size_t size = (size_t)(cursor->bytes + cursor->byte - bytes);
-    if (end - start < pieces->shortest)
+    if (end - start < pieces->shortest || !was_seen(pieces, bytes, size))
         return encode_new(pieces, bytes, size);
     PyObject *piece = PyUnicode_Substring(cursor->text, start, end);
     Status status = piece == NULL ? FAILED : encode_long(pieces, piece, bytes, size);
@@ -221,14 +241,16 @@ static PyObject *encode_each(Pieces *pieces, PyObject *texts, PyObject *marks, P
 
 PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    Py_buffer block, cache;
+    Py_buffer block, cache, seen;
     PyObject *texts, *marks, *added, *rows = NULL, *result = NULL;
     Vocabulary vocabulary;
     Pieces pieces = {.encoder = {.vocabulary = &vocabulary}};
-    if (!PyArg_ParseTuple(args, "y*w*O!O!O!O!O!n:encode_parts", &block, &cache, &PyTuple_Type, &texts, &PyTuple_Type,
-                          &marks, &PyDict_Type, &added, &PyDict_Type, &pieces.young, &PyDict_Type, &pieces.old,
-                          &pieces.shortest))
+    if (!PyArg_ParseTuple(args, "y*w*w*O!O!O!O!O!n:encode_parts", &block, &cache, &seen, &PyTuple_Type, &texts,
+                          &PyTuple_Type, &marks, &PyDict_Type, &added, &PyDict_Type, &pieces.young, &PyDict_Type,
+                          &pieces.old, &pieces.shortest))
         return NULL;
+    pieces.seen = seen.buf;
+    pieces.seen_count = (size_t)seen.len / sizeof(uint32_t);
     pieces.fresh = PyDict_New();
     set_cache(&pieces.encoder, &cache);
     if (pieces.fresh != NULL && open_vocabulary(&block, &vocabulary) == 0)
@@ -242,5 +264,6 @@ PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(pieces.fresh);
     PyBuffer_Release(&block);
     PyBuffer_Release(&cache);
+    PyBuffer_Release(&seen);
     return result;
 }

@@ -86,6 +86,7 @@ def encode_bpe(
 def encode_parts(
     block: bytes | bytearray | memoryview | mmap,
     cache: bytearray,
+    seen: bytearray,
     texts: tuple[str, ...],
     marks: tuple[list[_Match], ...],
     added: Mapping[str, int],

@@ -131,15 +131,18 @@ def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
         st.lists(st.tuples(st.text("aé中▁🙂\u0301 <\ud800", max_size=60), MARKS), max_size=3),
         st.integers(0, 8),
         st.lists(st.sampled_from([0, 1, 2])),
+        st.sampled_from([0, 3, 4, 23, 400]),
     )
-    def check(cut: list[tuple[str, list[tuple[int, int, str]]]], shortest: int, kept: list[int]) -> None:
+    def check(cut: list[tuple[str, list[tuple[int, int, str]]]], shortest: int, kept: list[int], size: int) -> None:
         texts, marks = tuple(text for text, _ in cut), tuple(marks_in(*pair) for pair in cut)
         young: dict[str, bytes] = {}
         old: dict[str, bytes] = {}
+        seen, own_seen = bytearray(size), bytearray(size)
         for _ in range(2):
-            arguments = (block, cache, texts, marks, ADDED, young, old, shortest)
-            found = native.encode_parts(*arguments)
-            assert found == encode_parts_in_python(*arguments)
+            arguments = (texts, marks, ADDED, young, old, shortest)
+            found = native.encode_parts(block, cache, seen, *arguments)
+            assert found == encode_parts_in_python(block, cache, own_seen, *arguments)
+            assert seen == own_seen
             # In the second round, some pieces are known, with ids that only the dicts have.
             for place, piece in zip(kept, found[1], strict=False):
                 [young, old, {}][place][piece] = bytes([place, 0, 0, 0] * 2)
@@ -160,6 +163,7 @@ def marks_in(text: str, rows: list[tuple[int, int, str]]) -> list[TokenMatch]:
     ("name", "value", "error"),
     [
         ("block", b"", ValueError),
+        ("seen", b"abcd", TypeError),
         ("texts", (b"",), TypeError),
         ("texts", ["abcd"], TypeError),
         ("texts", (), ValueError),
@@ -185,6 +189,7 @@ def test_parts_that_do_not_fit_are_refused(name: str, value: object, error: type
     arguments: dict[str, object] = {
         "block": example(),
         "cache": bytearray(),
+        "seen": bytearray(),
         "texts": ("abcd",),
         "marks": ([(0, 1, "<a>")],),
         "added": ADDED,
@@ -210,7 +215,7 @@ def test_other_threads_do_not_find_results_that_are_not_complete() -> None:
     seen: list[object] = []
     monitors = iter([check])
     Noticed.notice = lambda: next(monitors, lambda: None)()
-    rows, _ = native.encode_parts(example(), bytearray(), texts, marks, ADDED, {}, {}, 0)
+    rows, _ = native.encode_parts(example(), bytearray(), bytearray(), texts, marks, ADDED, {}, {}, 0)
     assert not seen
     assert next(monitors, None) is None
     assert len(rows) == count

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +20,13 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 
 from renderers import EMBEDDED, TokenizerCheckError, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
+from renderers.core.spans import TokenMatch
 from renderers.core.special_tokens import find_special_tokens
 from renderers.tokenizer.compiled.block import CompiledVocabulary
 from renderers.tokenizer.compiled.compile import compile_vocabulary
 from renderers.tokenizer.encoding.encode import _encode_at_once, _encode_in_pieces, cut_at_isolating_tokens
 from renderers.tokenizer.encoding.locate import locate
-from renderers.tokenizer.encoding.piece_cache import PackedIds, unpack_ids
+from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, pack_ids, unpack_ids
 from renderers.tokenizer.engines import native as module
 from renderers.tokenizer.engines.huggingface import encode_batch
 from renderers.tokenizer.engines.native import NativeEngine
@@ -277,6 +279,26 @@ def test_several_texts_are_cut_and_encoded_as_each_is() -> None:
     assert [ids for ids, text in zip(alone, texts, strict=True) if ids is None] == [None]
     assert list(vocab.encode_parts(texts, marks)) == alone
     assert list(vocab.encode_parts((), ())) == []
+
+
+def test_a_piece_is_cached_when_it_comes_again() -> None:
+    vocab = load_tokenizer(EMBEDDED, bpe_engine="native").vocab
+    vocab.encode_pieces(["compiles the vocabulary"])
+    texts = tuple(f"a text that is long enough to be cached, {name}" for name in ("one", "two"))
+    cache, engine = PieceCache[PackedIds](vocab.encode_pieces, size=len), vocab.engines.ready
+    assert engine is not None
+
+    def encode(*texts: str) -> list[Any]:
+        marks: tuple[list[TokenMatch], ...] = ([],) * len(texts)
+        return list(engine.encode_parts(texts, marks, vocab.added_tokens, cache))
+
+    first = encode(*texts)
+    assert cache.generations == ({}, {})
+    assert encode(texts[0], texts[0]) == [first[0]] * 2
+    assert cache.generations == ({texts[0]: first[0][0]}, {})
+    cache.keep(cache.generations[0], {texts[0]: pack_ids([7])})
+    assert encode(*texts)[0][0] == pack_ids([7])
+    assert list(cache.generations[0]) == list(texts)
 
 
 def test_a_long_text_is_encoded_as_its_pieces_are() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import re
+import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -35,13 +36,16 @@ from renderers.tokenizer.compiled.block import (
     read_sections,
     writable_sections,
 )
-from renderers.tokenizer.compiled.words import ID_SHIFT, PRODUCED, SLOT, find_slot, key_of, mix
+from renderers.tokenizer.compiled.words import ID_SHIFT, PRODUCED, SLOT, find_slot, hash_long, key_of, mix
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
 
 _PAIR_BITS = 21
 _RANK_BITS = 22
 _EMPTY_PAIR = 2**64 - 1
 _PARTIAL = 0x200000
+_MARK = struct.Struct("=I")
+_SAMPLE = 32
+"""The bytes at each end of a piece by which it is recognized."""
 _CHARACTER = re.compile(rb"(?s:(?:[^\x80-\xbf]|\A[\x80-\xbf])[\x80-\xbf]*)")
 
 
@@ -134,6 +138,7 @@ def encode_in_python(block: Buffer, texts: list[str], _cache: bytearray, normali
 def encode_parts_in_python(
     block: Buffer,
     _cache: bytearray,
+    seen: bytearray,
     texts: tuple[str, ...],
     marks: tuple[list[TokenMatch], ...],
     added: Mapping[str, int],
@@ -146,7 +151,7 @@ def encode_parts_in_python(
     tables, fresh = Tables.of(block), dict[str, PackedIds]()
 
     def encode(piece: str) -> PackedIds | None:
-        if len(piece) < max(shortest, 1):
+        if len(piece) < max(shortest, 1) or not _was_seen(seen, piece.encode()):
             return _encode(tables, piece, normalized=False)
         own = young.get(piece)
         if own is None:
@@ -157,6 +162,19 @@ def encode_parts_in_python(
         return own
 
     return tuple([_encode_parts(text, own, added, encode) for text, own in zip(texts, marks, strict=True)]), fresh
+
+
+def _was_seen(seen: bytearray, data: bytes) -> bool:
+    """Return True if a piece with this size and these ends was encoded before, or if no marks are kept. Mark it."""
+    if len(seen) < _MARK.size:
+        return True
+    value = hash_long(data)
+    if len(data) > 2 * _SAMPLE:
+        value = mix(hash_long(data[:_SAMPLE]) ^ mix(hash_long(data[-_SAMPLE:]) ^ len(data)))
+    mark, place = value >> 32 | 1, (value & 0xFFFFFFFF) % (len(seen) // _MARK.size) * _MARK.size
+    (known,) = _MARK.unpack_from(seen, place)
+    _MARK.pack_into(seen, place, mark)
+    return bool(known == mark)
 
 
 def _encode_parts(

@@ -27,12 +27,17 @@ def key_of(data: bytes) -> tuple[int, int, int, int]:
     if size <= _SHORT:
         low, high = struct.unpack("<QI", data.ljust(_SHORT, b"\0"))
         return low, high, size, mix(low ^ mix(high << 8 | size))
-    value = mix(size)
-    rest = size - size % 8
+    value = hash_long(data)
+    return value, size, _LONG, value
+
+
+def hash_long(data: bytes) -> int:
+    """Return a hash of bytes."""
+    value = mix(len(data))
+    rest = len(data) - len(data) % 8
     for (part,) in struct.iter_unpack("<Q", data[:rest]):
         value = mix(value ^ part)
-    value = mix(value ^ int.from_bytes(data[rest:], "little"))
-    return value, size, _LONG, value
+    return mix(value ^ int.from_bytes(data[rest:], "little"))
 
 
 def find_slot(words: memoryview, data: bytes, *, starts: Sequence[int], texts: memoryview) -> int:

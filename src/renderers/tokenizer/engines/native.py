@@ -15,6 +15,8 @@ from renderers.tokenizer.engines.huggingface import check_text
 
 _CACHED_BYTES = 2**22 + 256
 """The size of the cache of words that are several tokens, with its lock and room to align it."""
+_SEEN_BYTES = 2**19
+"""The size of the table of pieces that were encoded once, with 4 bytes for each."""
 _SHORTEST_PIECE = 32
 """The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
 
@@ -54,6 +56,7 @@ class NativeEngine:
         self._added = compile_alternation(added.difference(self._cutting))
         self._cuts = frozenset(self._cutting)
         self._cache = bytearray(_CACHED_BYTES)
+        self._seen = bytearray(_SEEN_BYTES)
 
     def encode(self, texts: Sequence[str]) -> list[PackedIds | None]:
         """Encode texts. Those with an added token, or with characters of unknown properties, are None."""
@@ -77,7 +80,7 @@ class NativeEngine:
         added_tokens: Mapping[str, int],
         pieces: PieceCache[PackedIds],
     ) -> Sequence[EncodedParts | None]:
-        """Encode texts that are cut at matches, with the pieces of a cache, which gets the new ones.
+        """Encode texts that are cut at matches, with the pieces of a cache, which gets those that come a second time.
 
         The text between the matches is also cut at the tokens of `cutting`. A text is None if the engine does not take
         each piece of it as it is.
@@ -88,7 +91,9 @@ class NativeEngine:
             marks = tuple(map(self._with_cuts, texts, marks))
         block, cache = self.vocabulary.buffer, self._cache
         young, old = pieces.generations
-        parts, fresh = native.encode_parts(block, cache, texts, marks, added_tokens, young, old, _SHORTEST_PIECE)
+        parts, fresh = native.encode_parts(
+            block, cache, self._seen, texts, marks, added_tokens, young, old, _SHORTEST_PIECE
+        )
         if fresh:
             pieces.keep(young, fresh)
         return parts
