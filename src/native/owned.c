@@ -41,22 +41,19 @@ PyObject *native_field_text(PyObject *Py_UNUSED(module), PyObject *const *args, 
 }
 
 /* The items of `kinds`: the class of scopes, and the names of their attributes and of that of a message. */
-enum { SCOPE, PARENT, BLOCK, OWNER, MESSAGE, MESSAGE_OWNER, KINDS };
+enum { SCOPE, PARENT, OWNER, MESSAGE, MESSAGE_OWNER, KINDS };
 
 static int fill_scope(PyObject *scope, PyObject *kinds, PyObject *outer, PyObject *message)
 {
-    PyObject *block = PyObject_GetAttr(outer, PyTuple_GetItem(kinds, BLOCK));
     PyObject *owner = PyObject_GetAttr(message, PyTuple_GetItem(kinds, MESSAGE_OWNER));
-    int failed = block == NULL || owner == NULL;
+    int failed = owner == NULL;
     if (!failed && (!PyTuple_Check(owner) || PyTuple_Size(owner) != 2)) {
         PyErr_SetString(PyExc_TypeError, "an owner is a message and a path");
         failed = 1;
     }
     failed = failed || PyObject_SetAttr(scope, PyTuple_GetItem(kinds, PARENT), outer) < 0 ||
-             PyObject_SetAttr(scope, PyTuple_GetItem(kinds, BLOCK), block) < 0 ||
              PyObject_SetAttr(scope, PyTuple_GetItem(kinds, OWNER), owner) < 0 ||
              PyObject_SetAttr(scope, PyTuple_GetItem(kinds, MESSAGE), PyTuple_GetItem(owner, 0)) < 0;
-    Py_XDECREF(block);
     Py_XDECREF(owner);
     return failed;
 }

@@ -13,7 +13,7 @@ typedef struct {
 
 /* The names of the attributes, the types of the pieces of an output, and the parts that were found. */
 typedef struct {
-    PyObject *owner, *field_owner, *parent, *block, *runs, *body_messages;
+    PyObject *owner, *field_owner, *parent, *runs, *body_messages;
     PyObject *scope_type, *branch_type, *text_type;
     Part *parts;
     Py_ssize_t count, room;
@@ -62,14 +62,32 @@ static PyObject *known_owner(const Output *output, PyObject *scope)
     return Py_NewRef(scope);
 }
 
+/* Return the innermost branch around a scope, or the scope itself if it is one. None if there is no branch. */
+static PyObject *branch_around(const Output *output, PyObject *scope)
+{
+    PyObject *inner = Py_NewRef(scope);
+    while (inner != NULL && inner != Py_None && (PyObject *)Py_TYPE(inner) != output->branch_type)
+        replace(&inner, PyObject_GetAttr(inner, output->parent));
+    return inner;
+}
+
+/* Return the innermost branch around another one. None if there is no branch. */
+static PyObject *next_branch(const Output *output, PyObject *branch)
+{
+    PyObject *parent = PyObject_GetAttr(branch, output->parent);
+    PyObject *next = parent == NULL ? NULL : branch_around(output, parent);
+    Py_XDECREF(parent);
+    return next;
+}
+
 /* Note the message of an owner in a branch, and in all branches around it. Return -1 on failure. */
-static int note_message(const Output *output, PyObject *block, PyObject *owner)
+static int note_message(const Output *output, PyObject *innermost, PyObject *owner)
 {
     long message = message_of(owner);
     if (message < 0)
         return message == -2 ? -1 : 0;
     PyObject *number = PyTuple_GetItem(owner, 0);
-    PyObject *branch = Py_NewRef(block);
+    PyObject *branch = Py_NewRef(innermost);
     while (branch != NULL && branch != Py_None) {
         PyObject *messages = PyObject_GetAttr(branch, output->body_messages);
         int known = messages == NULL ? -1 : PySet_Contains(messages, number);
@@ -77,12 +95,7 @@ static int note_message(const Output *output, PyObject *block, PyObject *owner)
             known = PySet_Add(messages, number);
         Py_XDECREF(messages);
         /* Messages in a branch are also noted in those around it. */
-        PyObject *parent = known == 0 ? PyObject_GetAttr(branch, output->parent) : NULL;
-        Py_DECREF(branch);
-        if (known != 0)
-            return known < 0 ? -1 : 0;
-        branch = parent == NULL || parent == Py_None ? Py_XNewRef(parent) : PyObject_GetAttr(parent, output->block);
-        Py_XDECREF(parent);
+        replace(&branch, known < 0 ? NULL : known > 0 ? Py_NewRef(Py_None) : next_branch(output, branch));
     }
     Py_XDECREF(branch);
     return branch == NULL ? -1 : 0;
@@ -127,7 +140,7 @@ static int add_part(Output *output, Py_ssize_t end, PyObject *owner, int is_temp
 }
 
 /* Add the parts of a text with several owners that begins at an offset. Return -1 on failure. */
-static int add_runs(Output *output, PyObject *text, Py_ssize_t offset, PyObject *current, PyObject *block)
+static int add_runs(Output *output, PyObject *text, Py_ssize_t offset, PyObject *current, PyObject *branch)
 {
     PyObject *runs = PyObject_GetAttr(text, output->runs);
     if (runs == NULL)
@@ -149,7 +162,7 @@ static int add_runs(Output *output, PyObject *text, Py_ssize_t offset, PyObject 
                         : owner == Py_None   ? Py_NewRef(current)
                                              : known_owner(output, owner);
         failed = (end == -1 && PyErr_Occurred()) || own == NULL ||
-                 (is_field && block != Py_None && note_message(output, block, owner) < 0) ||
+                 (is_field && branch != Py_None && note_message(output, branch, owner) < 0) ||
                  add_part(output, offset + end, own, !is_field) < 0;
         Py_XDECREF(own);
     }
@@ -160,16 +173,16 @@ static int add_runs(Output *output, PyObject *text, Py_ssize_t offset, PyObject 
 /* Add the parts of all pieces. Return -1 on failure. */
 static int add_pieces(Output *output, PyObject *pieces, PyObject *root)
 {
-    PyObject *current = Py_NewRef(root), *block = PyObject_GetAttr(root, output->block);
+    PyObject *current = Py_NewRef(root), *branch = branch_around(output, root);
     Py_ssize_t offset = 0;
-    int failed = block == NULL;
+    int failed = branch == NULL;
     for (Py_ssize_t at = 0; !failed && at < PyList_Size(pieces); at++) {
         PyObject *piece = Py_NewRef(PyList_GetItem(pieces, at));
         PyObject *type = (PyObject *)Py_TYPE(piece);
         if (type == output->scope_type || type == output->branch_type) {
             replace(&current, known_owner(output, piece));
-            replace(&block, PyObject_GetAttr(piece, output->block));
-            failed = current == NULL || block == NULL;
+            replace(&branch, branch_around(output, piece));
+            failed = current == NULL || branch == NULL;
             Py_DECREF(piece);
             continue;
         }
@@ -183,17 +196,17 @@ static int add_pieces(Output *output, PyObject *pieces, PyObject *root)
         } else if (type == output->text_type) {
             offset += size;
             PyObject *owner = PyObject_GetAttr(piece, output->field_owner);
-            failed = owner == NULL || (block != Py_None && note_message(output, block, owner) < 0) ||
+            failed = owner == NULL || (branch != Py_None && note_message(output, branch, owner) < 0) ||
                      add_part(output, offset, owner, 0) < 0;
             Py_XDECREF(owner);
         } else {
-            failed = add_runs(output, piece, offset, current, block) < 0;
+            failed = add_runs(output, piece, offset, current, branch) < 0;
             offset += size;
         }
         Py_DECREF(piece);
     }
     Py_XDECREF(current);
-    Py_XDECREF(block);
+    Py_XDECREF(branch);
     return failed ? -1 : 0;
 }
 
@@ -218,21 +231,18 @@ static PyObject *owner_of_only(PyObject *messages)
 /* Return the only message with field text in a branch around a scope, as an owner; None if there is none. */
 static PyObject *scope_owner(const Output *output, PyObject *scope)
 {
-    PyObject *block = PyObject_GetAttr(scope, output->block), *owner = NULL;
-    while (owner == NULL && block != NULL && block != Py_None) {
-        PyObject *messages = PyObject_GetAttr(block, output->body_messages);
+    PyObject *branch = branch_around(output, scope), *owner = NULL;
+    while (owner == NULL && branch != NULL && branch != Py_None) {
+        PyObject *messages = PyObject_GetAttr(branch, output->body_messages);
         Py_ssize_t count = messages == NULL ? -1 : PySet_Size(messages);
         if (count == 1)
             owner = owner_of_only(messages);
         Py_XDECREF(messages);
-        PyObject *parent = count < 0 || count == 1 ? NULL : PyObject_GetAttr(block, output->parent);
-        replace(&block, parent == NULL || parent == Py_None ? Py_XNewRef(parent)
-                                                            : PyObject_GetAttr(parent, output->block));
-        Py_XDECREF(parent);
+        replace(&branch, count < 0 || count == 1 ? NULL : next_branch(output, branch));
     }
-    if (owner == NULL && block == Py_None)
-        return block;
-    Py_XDECREF(block);
+    if (owner == NULL && branch == Py_None)
+        return branch;
+    Py_XDECREF(branch);
     return owner;
 }
 
@@ -411,11 +421,10 @@ PyObject *native_settle(PyObject *Py_UNUSED(module), PyObject *args)
     output.owner = PyUnicode_InternFromString("owner");
     output.field_owner = PyUnicode_InternFromString("_owner");
     output.parent = PyUnicode_InternFromString("parent");
-    output.block = PyUnicode_InternFromString("block");
     output.runs = PyUnicode_InternFromString("_runs");
     output.body_messages = PyUnicode_InternFromString("body_messages");
     PyObject *result = NULL;
-    if (output.owner && output.field_owner && output.parent && output.block && output.runs && output.body_messages)
+    if (output.owner && output.field_owner && output.parent && output.runs && output.body_messages)
         result = settle(&output, args);
     for (Py_ssize_t at = 0; at < output.count; at++)
         Py_DECREF(output.parts[at].owner);
@@ -423,7 +432,6 @@ PyObject *native_settle(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(output.owner);
     Py_XDECREF(output.field_owner);
     Py_XDECREF(output.parent);
-    Py_XDECREF(output.block);
     Py_XDECREF(output.runs);
     Py_XDECREF(output.body_messages);
     return result;

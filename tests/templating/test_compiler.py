@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 
 import pytest
 
@@ -153,3 +154,27 @@ def test_an_error_after_a_loop_names_no_message() -> None:
     with pytest.raises(TemplateRunError) as caught:
         ChatTemplate("{% for m in messages %}{{ m.role }}{% endfor %}{{ x.y }}").run(MESSAGES)
     assert caught.value.message is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% if true %}{% for m in messages %}{{ m.content }}{% endfor %}{% endif %}",
+        "{% macro f(n) %}{{ f(n - 1) if n }}{{ messages[0].content }}{% endmacro %}{{ f(2) }}",
+        "{% macro f(n) %}{{ g(n) if n }}{% endmacro %}{% macro g(n) %}{{ n }}{{ f(n - 1) }}{% endmacro %}{{ f(2) }}",
+    ],
+)
+def test_a_run_leaves_nothing_for_the_garbage_collector(source: str) -> None:
+    template = ChatTemplate(source, verify=False)
+
+    def run() -> None:
+        assert template.run(MESSAGES).spans
+
+    run()
+    gc.collect()
+    gc.disable()
+    try:
+        run()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

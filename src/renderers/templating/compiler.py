@@ -69,6 +69,9 @@ class _Compiler(LoopCompiler):
         self._names = self._new_names(body)
         self._begin(self._names, self._infer(self._names, body, ()))
         self._block(body, soft=False)
+        if self._macros:
+            # Macros that call each other are cycles, which would keep the messages until the garbage collector runs.
+            self._line(f"{' = '.join(self._macros)} = None")
         head = [
             f"    {python} = args.get({name!r}, {self._undefined(name)})" for name, python in self.arguments.items()
         ]

@@ -22,15 +22,14 @@ _new_span = tuple.__new__
 
 
 class Scope(str):
-    """A loop iteration within `parent`, in the branch `block`.
+    """A loop iteration within the scope `parent`.
 
     `message` is the index of the message of the iteration, and `owner` the owner of its template text. Both are None
     if they are not known yet.
     """
 
-    __slots__ = ("block", "message", "owner", "parent")
+    __slots__ = ("message", "owner", "parent")
     parent: Scope | None
-    block: Branch | None
     message: int | None
     owner: Owner | None
 
@@ -45,7 +44,7 @@ class Branch(Scope):
 def root_scope() -> Scope:
     """Return the scope of a whole run."""
     root = _new_text(Scope)
-    root.parent = root.block = root.message = root.owner = None
+    root.parent = root.message = root.owner = None
     return root
 
 
@@ -53,14 +52,13 @@ def _enter_message(outer: Scope, message: DataDict, output: list[str]) -> Scope:
     """Begin an iteration over messages."""
     scope = _new_text(Scope)
     scope.parent = outer
-    scope.block = outer.block
     scope.owner = owner = message._owner
     scope.message = owner[0]
     output.append(scope)
     return scope
 
 
-_SCOPE = (Scope, "parent", "block", "owner", "message", "_owner")
+_SCOPE = (Scope, "parent", "owner", "message", "_owner")
 enter_message: Callable[[Scope, DataDict, list[str]], Scope] = (
     functools.partial(native.enter_message, _SCOPE) if COMPILED else _enter_message
 )
@@ -81,7 +79,6 @@ def enter_iteration(outer: Scope, item: Any, output: list[str], current: Scope, 
         return outer
     scope = _new_text(Scope)
     scope.parent = outer
-    scope.block = outer.block
     scope.message = message
     scope.owner = outer.owner if message is None else (message, ())
     output.append(scope)
@@ -92,7 +89,6 @@ def enter_branch(outer: Scope, output: list[str], is_prompt: bool) -> Branch:
     """Begin a branch of an `if`. The text of a branch for the generation prompt belongs to no message."""
     scope = _new_text(Branch)
     scope.parent = outer
-    scope.block = scope
     scope.message = None
     scope.owner = NO_MESSAGE if is_prompt else outer.owner
     scope.body_messages = set()
@@ -109,14 +105,12 @@ def claim(scope: Scope, value: Any) -> Any:
         return value
     kind = value.__class__
     if kind is FieldText:
-        if scope.block is not None:
-            _note_message(scope.block, value._owner[0])
+        _note_message(_branch_around(scope), value._owner[0])
         return value
     if kind is str:
         return mixed_text(value, ((len(value), scope),)) if value else value
     if isinstance(value, str):
-        if scope.block is not None:
-            _note_messages(scope.block, runs_of(value))
+        _note_messages(_branch_around(scope), runs_of(value))
         return fill_gaps(value, scope)
     if scope.__class__ is Scope and scope.message is None:
         message = message_index(value)
@@ -148,24 +142,27 @@ def collect(pieces: Iterable[str], scope: Scope | None) -> str:
     return mixed_text("".join(texts), tuple(runs))
 
 
-def _note_messages(block: Branch, runs: Iterable[Run]) -> None:
+def _note_messages(branch: Branch | None, runs: Iterable[Run]) -> None:
     """Note the messages with field text in a branch, and in all branches around it."""
     for _, owner in runs:
         if owner.__class__ is tuple:
-            _note_message(block, owner[0])
+            _note_message(branch, owner[0])
 
 
-def _note_message(block: Branch, message: int) -> None:
-    if message >= 0 and message not in block.body_messages:
-        for branch in _branches(block):
-            branch.body_messages.add(message)
+def _note_message(branch: Branch | None, message: int) -> None:
+    if message < 0:
+        return
+    # Messages in a branch are also noted in those around it.
+    while branch is not None and message not in branch.body_messages:
+        branch.body_messages.add(message)
+        branch = _branch_around(branch.parent)
 
 
-def _branches(block: Branch | None) -> Iterator[Branch]:
-    """Yield a branch and the branches around it, innermost first."""
-    while block is not None:
-        yield block
-        block = block.parent.block if block.parent is not None else None
+def _branch_around(scope: Scope | None) -> Branch | None:
+    """Return the innermost branch around a scope, or the scope itself if it is one; None if there is no branch."""
+    while scope is not None and scope.__class__ is not Branch:
+        scope = scope.parent
+    return scope
 
 
 def _message_around(scope: Scope | None) -> int | None:
@@ -270,7 +267,7 @@ def _output_parts(pieces: list[str], root: Scope) -> tuple[list[int], list[Any],
     ends: list[int] = []
     owners: list[Any] = []
     pending: list[int] = []
-    block = root.block
+    branch = _branch_around(root)
     current: Any = root
     last: Any = None
     opening = -1
@@ -279,7 +276,7 @@ def _output_parts(pieces: list[str], root: Scope) -> tuple[list[int], list[Any],
     for piece in pieces:
         kind = piece.__class__
         if kind is Scope or kind is Branch:
-            block = piece.block  # type: ignore[attr-defined]
+            branch = _branch_around(piece)  # type: ignore[arg-type]
             current = _known_owner(piece)
             continue
         if kind is str:
@@ -296,8 +293,8 @@ def _output_parts(pieces: list[str], root: Scope) -> tuple[list[int], list[Any],
                 last = current
             continue
         runs: tuple[Run, ...] = runs_of(piece)
-        if block is not None:
-            _note_messages(block, runs)
+        if branch is not None:
+            _note_messages(branch, runs)
         for end, owner in runs:
             own = owner if owner.__class__ is tuple else current if owner is None else _known_owner(owner)
             if own is last:
@@ -350,11 +347,11 @@ def _known_owner(scope: Any) -> Any:
 
 def _scope_owner(scope: Scope) -> Owner | None:
     """Return the only message with field text in a branch around a scope, as an owner; None if there is none."""
-    block = scope.block
-    while block is not None:
-        if len(block.body_messages) == 1:
-            return next(iter(block.body_messages)), ()
-        block = block.parent.block if block.parent is not None else None
+    branch = _branch_around(scope)
+    while branch is not None:
+        if len(branch.body_messages) == 1:
+            return next(iter(branch.body_messages)), ()
+        branch = _branch_around(branch.parent)
     return None
 
 

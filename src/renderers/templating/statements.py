@@ -38,6 +38,8 @@ class StatementCompiler(ExpressionCompiler):
         """Whether statements emit a text, by the identity of their list."""
         self._functions: dict[str, list[str]] = {}
         """The lines of the functions of macros, by the names of the functions and of the variables that hold them."""
+        self._macros: list[str] = []
+        """The variables of macros that are defined outside of loops and other macros."""
         self._head = 0
         self._output = "out"
         self._frames = 0
@@ -387,6 +389,8 @@ class StatementCompiler(ExpressionCompiler):
         if variable.macro is not None:
             self._functions[variable.python] = self._functions[function]
         self._line(f"{variable.python} = {self._macro_value(node, function, node.name)}")
+        if not self._frames:
+            self._macros += (function, variable.python)
 
     def _macro_value(self, node: nodes.Macro | nodes.CallBlock, function: str, name: str) -> str:
         parameters = tuple(argument.name for argument in node.args)
