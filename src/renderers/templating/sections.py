@@ -1,7 +1,7 @@
 """Keep the output of loops over the tools: most runs of a template have the tools of an earlier run.
 
 Tools with the same content are the same wrapped object in all runs. A loop over them that reads nothing else writes the
-same pieces each time. The compiler finds such loops by the names in their generated code. Which of them are over tools
+same text each time. The compiler finds such loops by the names in their generated code. Which of them are over tools
 is known only at run time.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Undefined
 
 from renderers.templating.scopes import Scope
-from renderers.templating.texts import mixed_text, plain
+from renderers.templating.texts import join_texts, mixed_text, plain
 from renderers.templating.values import DataList, FieldText, MixedText
 
 _MOST_SECTIONS = 8
@@ -23,7 +23,7 @@ _MOST_SECTIONS = 8
 
 
 def recall(data: Any, key: object, *arguments: Any) -> Sequence[str] | None:
-    """Return the pieces that a loop over data wrote in an earlier run; None if they are not known.
+    """Return the text that a loop over data wrote in an earlier run, as a piece of output; None if it is not known.
 
     `arguments` are those that the loop reads. Its output is kept only if all of them are undefined.
     """
@@ -34,7 +34,7 @@ def recall(data: Any, key: object, *arguments: Any) -> Sequence[str] | None:
 
 
 def remember(data: Any, key: object, output: list[str], start: int, scope: Scope, *arguments: Any) -> None:
-    """Keep the pieces from `start` on, which a loop over data wrote in a scope.
+    """Keep the pieces from `start` on, which a loop over data wrote in a scope, as one text.
 
     Pieces that mark or refer to any other scope are not kept, because scopes belong to one run.
     """
@@ -52,7 +52,7 @@ def remember(data: Any, key: object, output: list[str], start: int, scope: Scope
         kept.append(piece)
     known: dict[object, list[str]] = getattr(data, "_sections", {})
     newest = list(known.items())[1 - _MOST_SECTIONS :]
-    data._sections = {**dict(newest), key: kept}
+    data._sections = {**dict(newest), key: [join_texts(kept)]}
 
 
 def _are_undefined(arguments: Sequence[Any]) -> bool:
