@@ -433,10 +433,11 @@ def test_other_arguments_are_no_scope(arguments: Any) -> None:
 
 @needs_c
 def test_a_scope_of_a_message_needs_a_message() -> None:
-    for message in ({}, "text"):
+    messages: list[Any] = [{}, "text"]
+    for message in messages:
         output: list[str] = []
         with pytest.raises(AttributeError):
-            scopes.enter_message(scopes.root_scope(), message, output)  # type: ignore[arg-type]
+            scopes.enter_message(scopes.root_scope(), message, output)
         assert not output
 
 
