@@ -16,8 +16,8 @@ from renderers.templating.message_values import ANY, COUNT, LIST, MESSAGE, Messa
 from renderers.templating.syntax import find_in, stored_names, syntax_tree
 from renderers.templating.tree import find_all
 
-_TYPE_TESTS = frozenset("defined undefined none string boolean number mapping sequence iterable".split())
-"""Tests that have the same result for all lists."""
+TYPE_TESTS = frozenset("defined undefined none string boolean number mapping sequence iterable".split())
+"""Tests that have the same result for all lists, and for all texts."""
 _LENGTHS = frozenset({"length", "count"})
 _EXISTENCE = frozenset({("gt", 0), ("ne", 0), ("eq", 0), ("gteq", 1), ("lt", 1)})
 """Comparisons of a length that have the same result for all lists that are not empty."""
@@ -61,11 +61,9 @@ def _existence_tests(tree: nodes.Template, names: Collection[str]) -> Iterator[n
         elif isinstance(node, nodes.Not):
             tested = [*_conditions(node.node)]
         elif isinstance(node, nodes.Test):
-            tested = [node.node] if node.name in _TYPE_TESTS else []
+            tested = [node.node] if node.name in TYPE_TESTS else []
         else:
-            constant = node.ops[0].expr if len(node.ops) == 1 else None
-            is_known = isinstance(constant, nodes.Const) and (node.ops[0].op, constant.value) in _EXISTENCE
-            tested = [*_conditions(node.expr)] if is_known and _is_length(node.expr) else []
+            tested = [*_conditions(node.expr)] if is_emptiness_test(node) else []
         yield from (each for each in tested if isinstance(each, nodes.Name) and each.name in names)
 
 
@@ -76,10 +74,18 @@ def _conditions(test: nodes.Node) -> Iterator[nodes.Node]:
         yield from _conditions(test.right)
     else:
         # A list is true if its length is.
-        yield test.node if isinstance(test, nodes.Filter) and test.node is not None and _is_length(test) else test
+        yield test.node if isinstance(test, nodes.Filter) and test.node is not None and is_length(test) else test
 
 
-def _is_length(node: nodes.Node) -> bool:
+def is_emptiness_test(comparison: nodes.Compare) -> bool:
+    """Return True if a comparison only finds out whether a length is zero."""
+    constant = comparison.ops[0].expr if len(comparison.ops) == 1 else None
+    is_known = isinstance(constant, nodes.Const) and (comparison.ops[0].op, constant.value) in _EXISTENCE
+    return is_known and is_length(comparison.expr)
+
+
+def is_length(node: nodes.Node) -> bool:
+    """Return True if a node is the length of a value."""
     return isinstance(node, nodes.Filter) and node.name in _LENGTHS
 
 

@@ -7,27 +7,31 @@ statements: every use of a name counts as a use of the variable.
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable, Iterable
 
 from jinja2 import nodes
 
 from renderers.templating.syntax import syntax_tree
 from renderers.templating.tree import children, find_all
+from renderers.templating.turn_variables import TYPE_TESTS, is_emptiness_test, is_length
 
-_TYPE_TESTS = frozenset("defined undefined none string boolean number mapping sequence iterable".split())
+_FILTERS = frozenset("trim upper lower capitalize title replace string safe e escape forceescape".split())
+_METHODS = frozenset("strip lstrip rstrip upper lower capitalize title replace".split())
+"""Filters and methods of texts. Their result depends on the text alone, and is written in its place."""
 _DEFAULTS = frozenset({"default", "d"})
-_CAPTURING = (nodes.AssignBlock, nodes.FilterBlock, nodes.CallBlock, nodes.For)
-"""Statements that use a written text, or write it once per item."""
 
 
 @functools.lru_cache(maxsize=256)
 def written_variables(source: str) -> frozenset[str]:
-    """Return the variables that a template may write outside of loops, and uses for nothing else.
+    """Return the variables that a template may write, and uses for nothing else.
 
-    It may also test whether they are defined, what type they have, and whether they are empty. The function
-    `strftime_now` counts if its results are used like that, and its arguments are constant.
+    It may also change the case of the text, replace or remove parts of it, and test whether the variable is defined,
+    what type it has, and whether it is empty. The function `strftime_now` counts if its results are used like that,
+    and its arguments are constant.
 
-    >>> sorted(written_variables("{{ 'Date: ' + date if date }}{{ 'a' if mode == 'b' }}{{ name | upper }}"))
-    ['date']
+    >>> source = "{{ 'Date: ' + date if date }}{{ 'a' if mode == 'b' }}{{ name | upper }}{{ note | length }}"
+    >>> sorted(written_variables(source))
+    ['date', 'name']
     """
     uses = _Uses(syntax_tree(source))
     return frozenset(filter(uses.only_writes, uses.names))
@@ -43,8 +47,11 @@ class _Uses:
         for name in find_all(tree, nodes.Name):
             if name.ctx == "load":
                 self._reads.setdefault(name.name, []).append(name)
-        self._in_progress: set[str] = set()
-        self._macros: set[str] = set()
+        self._macros: dict[str, list[nodes.Macro]] = {}
+        for macro in find_all(tree, nodes.Macro):
+            self._macros.setdefault(macro.name, []).append(macro)
+        self._in_progress: set[Hashable] = set()
+        self._written_macros: set[str] = set()
 
     @property
     def names(self) -> list[str]:
@@ -52,20 +59,23 @@ class _Uses:
 
     def only_writes(self, name: str) -> bool:
         """Return True if every use of a variable is harmless. One that depends on itself is not checked twice."""
-        if name in self._in_progress:
+        return self._are_harmless(name, self._reads.get(name, ()))
+
+    def _are_harmless(self, key: Hashable, values: Iterable[nodes.Node]) -> bool:
+        if key in self._in_progress:
             return True
-        self._in_progress.add(name)
+        self._in_progress.add(key)
         try:
-            return all(map(self._is_harmless, self._reads.get(name, ())))
+            return all(map(self._is_harmless, values))
         finally:
-            self._in_progress.remove(name)
+            self._in_progress.remove(key)
 
     def _is_harmless(self, value: nodes.Node) -> bool:
         """Return True if a value that is a text is only written, or tested for its type or for being empty."""
         parent = self._parents[value]
         match parent:
             case nodes.Output():
-                return self._is_written_once(parent)
+                return self._is_written(parent)
             case nodes.Add() | nodes.Concat() | nodes.And() | nodes.Or():
                 return self._is_harmless(parent)
             case nodes.CondExpr():
@@ -73,40 +83,100 @@ class _Uses:
             case nodes.If() | nodes.Not():
                 return True
             case nodes.Test():
-                return parent.node is value and parent.name in _TYPE_TESTS
-            case nodes.Call(node=nodes.Name(name="strftime_now")):
-                return parent.node is value and _has_constant_arguments(parent) and self._is_harmless(parent)
+                return parent.node is value and parent.name in TYPE_TESTS
+            case nodes.Call():
+                return self._is_harmless_call(parent, value)
+            case nodes.Keyword():
+                call = self._parents[parent]
+                return isinstance(call, nodes.Call) and self._is_harmless_parameter(call, parent.key)
             case nodes.Filter():
-                return parent.name in _DEFAULTS and self._is_harmless(parent)
-            case nodes.Assign(target=nodes.Name(name=name)):
-                return self.only_writes(name)
+                if is_length(parent):
+                    return self._tests_emptiness(parent)
+                is_text = parent.name in _DEFAULTS or (parent.name in _FILTERS and parent.node is value)
+                return is_text and self._is_harmless(parent)
+            case nodes.Getattr():
+                call = self._parents[parent]
+                is_method = isinstance(call, nodes.Call) and call.node is parent and parent.attr in _METHODS
+                return is_method and self._is_harmless(call)
+            case nodes.Assign():
+                return self._is_harmless_target(parent.target)
         return False
 
-    def _is_written_once(self, output: nodes.Node) -> bool:
-        """Return True if a statement writes to the output of the template, outside of loops."""
+    def _is_harmless_call(self, call: nodes.Call, value: nodes.Node) -> bool:
+        """Return True if a call writes a value that it is made of: the time, or an argument of a macro."""
+        if call.node is value:
+            is_time = isinstance(value, nodes.Name) and value.name == "strftime_now"
+            return is_time and _has_constant_arguments(call) and self._is_harmless(call)
+        macros = self._macros_of(call)
+        # The output of the macro is followed from the places that write the parameter.
+        at = next((at for at, argument in enumerate(call.args) if argument is value), None)
+        if at is None or len(macros) != 1 or at >= len(macros[0].args):
+            return False
+        return self._is_harmless_parameter(call, macros[0].args[at].name)
+
+    def _is_harmless_parameter(self, call: nodes.Call, name: str) -> bool:
+        """Return True if a macro only writes a parameter."""
+        macros = self._macros_of(call)
+        is_known = len(macros) == 1 and any(argument.name == name for argument in macros[0].args)
+        return is_known and self.only_writes(name)
+
+    def _macros_of(self, call: nodes.Call) -> list[nodes.Macro]:
+        return self._macros.get(call.node.name, []) if isinstance(call.node, nodes.Name) else []
+
+    def _is_harmless_target(self, target: nodes.Node) -> bool:
+        """Return True if a variable, or an attribute of a namespace, only gets values that are written."""
+        if isinstance(target, nodes.Name):
+            return self.only_writes(target.name)
+        if not isinstance(target, nodes.NSRef):
+            return False
+        uses = [self._parents[read] for read in self._reads.get(target.name, ())]
+        reads = [use for use in uses if isinstance(use, nodes.Getattr)]
+        # A namespace that is passed on may be read under another name.
+        is_known = len(reads) == len(uses)
+        return is_known and self._are_harmless(
+            (target.name, target.attr), [read for read in reads if read.attr == target.attr]
+        )
+
+    def _tests_emptiness(self, length: nodes.Node) -> bool:
+        """Return True if only the truth of a length counts."""
+        parent = self._parents[length]
+        match parent:
+            case nodes.If() | nodes.Not():
+                return True
+            case nodes.CondExpr():
+                return parent.test is length
+            case nodes.And() | nodes.Or():
+                return self._tests_emptiness(parent)
+            case nodes.Compare():
+                return is_emptiness_test(parent)
+        return False
+
+    def _is_written(self, output: nodes.Node) -> bool:
+        """Return True if the text of a statement is part of the output of the template, and of nothing else."""
         parent = self._parents.get(output)
         while parent is not None:
-            if isinstance(parent, _CAPTURING):
-                return False
-            if isinstance(parent, nodes.Macro):
-                return self._writes_macro(parent.name)
+            match parent:
+                case nodes.FilterBlock() | nodes.CallBlock():
+                    return False
+                case nodes.AssignBlock():
+                    return parent.filter is None and self._is_harmless_target(parent.target)
+                case nodes.Macro():
+                    return self._is_written_macro(parent.name)
             parent = self._parents.get(parent)
         return True
 
-    def _writes_macro(self, name: str) -> bool:
-        """Return True if the output of a macro is written by each of its calls, which are not within itself."""
-        if name in self._macros:
+    def _is_written_macro(self, name: str) -> bool:
+        """Return True if the output of each call of a macro is only written. Recursive macros are not followed."""
+        if name in self._written_macros:
             return False
-        self._macros.add(name)
+        self._written_macros.add(name)
         try:
-            calls = [self._parents[read] for read in self._reads.get(name, ())]
-            return all(isinstance(call, nodes.Call) and self._is_written(call) for call in calls)
+            calls = [(read, self._parents[read]) for read in self._reads.get(name, ())]
+            return all(
+                isinstance(call, nodes.Call) and call.node is read and self._is_harmless(call) for read, call in calls
+            )
         finally:
-            self._macros.remove(name)
-
-    def _is_written(self, value: nodes.Node) -> bool:
-        parent = self._parents[value]
-        return isinstance(parent, nodes.Output) and self._is_written_once(parent)
+            self._written_macros.remove(name)
 
 
 def _has_constant_arguments(call: nodes.Call) -> bool:
