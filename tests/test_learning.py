@@ -133,6 +133,72 @@ def test_a_date_for_each_renderer_triggers_no_learning(name: str, counted: Runs,
             needed.append(use(renderer))
 
 
+def check_other_arguments(renderer: ChatRenderer, counted: Runs, arguments: Callable[[int], dict[str, Any]]) -> None:
+    """Check that a turn with new values of arguments runs the template for the prompt and for the bridge only."""
+    stop = renderer.get_stop_token_ids()[0]
+    completion = [*renderer.tokenizer.encode("Hello!", add_special_tokens=False), stop]
+    for number in range(4):
+        given = arguments(number)
+        prompt = renderer.render_ids(QUESTION, add_generation_prompt=True, **given)
+        assert str(number + 70) in renderer.tokenizer.decode(prompt)
+        assert renderer.parse_response(completion, prompt_ids=prompt).content == "Hello!"
+        bridged = renderer.bridge(prompt, completion, NEXT, **given)
+        assert isinstance(bridged, Bridge)
+        assert bridged.tokens.token_ids[: len(prompt) + len(completion)] == prompt + completion
+        assert "More" in renderer.tokenizer.decode(bridged.tokens.token_ids[len(prompt) :])
+        assert number == 0 or counted() == 2
+        counted()
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        "{{ persona | trim }}",
+        "{{ persona.strip() | upper }}",
+        "{% if persona | length > 0 %}{{ persona }}{% endif %}",
+        "{% macro lead(text) %}{{ text }}{% endmacro %}{{ lead(persona) }}",
+        "{% set ns = namespace(lead='') %}{% set ns.lead = persona %}{{ ns.lead }}",
+        "{% for m in messages %}{% if loop.first %}{{ persona }}{% endif %}{% endfor %}",
+    ],
+)
+def test_a_persona_for_each_sample_triggers_no_learning(lead: str, counted: Runs) -> None:
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    renderer = create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
+    check_other_arguments(renderer, counted, lambda number: {"persona": f"Bob {number + 70}" + ", a friend" * number})
+
+
+def documents(number: int) -> dict[str, Any]:
+    return {"documents": [{"title": f"Title {number + 70}", "text": f"Text {row}. " * 9} for row in range(number + 1)]}
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        "{{ documents | tojson }}",
+        "{% for d in documents %}{{ d.title ~ ': ' ~ d.text }}{% endfor %}",
+        "{% for d in documents or [] %}{% for k, v in d.items() %}{{ k ~ v }}{% endfor %}{% endfor %}",
+    ],
+)
+def test_documents_for_each_sample_trigger_no_learning(lead: str, counted: Runs) -> None:
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    renderer = create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
+    check_other_arguments(renderer, counted, documents)
+
+
+def test_documents_for_each_sample_of_granite_trigger_no_learning(counted: Runs, hub: object) -> None:
+    check_other_arguments(create_renderer(load_tokenizer("ibm-granite/granite-4.0-h-small")), counted, documents)
+
+
+def test_an_argument_that_the_template_checks_is_not_replaced() -> None:
+    tokenizer = load_tokenizer(EXAMPLE_MODEL)
+    lead = "{{ raise_exception('no plan') if 'plan' not in notes[0] }}{{ notes[0] }}"
+    renderer = create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
+    given: dict[str, Any] = {"notes": ["A plan"]}
+    prompt = renderer.render_ids(QUESTION, add_generation_prompt=True, **given)
+    completion = [*tokenizer.encode("Hello!", add_special_tokens=False), *renderer.get_stop_token_ids()[:1]]
+    assert isinstance(renderer.bridge(prompt, completion, NEXT, **given), Bridge)
+
+
 def check_bridges_with_other_tools(renderer: ChatRenderer, counted: Runs) -> None:
     """Check that a bridge with a new list of tools runs the template once, as the render of its prompt does."""
     stop = renderer.get_stop_token_ids()[0]

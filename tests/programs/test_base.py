@@ -54,7 +54,6 @@ class PlainProgram:
     literals: TemplateLiterals = LITERALS
     text_uses: TextUses = PLAIN_USES
     readable_fields: frozenset[str] | None = frozenset({"role", "content", "tool_calls"})
-    turns_read_tools: bool = True
 
     def run(
         self,
@@ -90,6 +89,9 @@ class PlainProgram:
 
     def may_write(self, text: str) -> bool:
         return text in ("<|turn|>", "<|end|>", "<|call|>", "<|/call|>")
+
+    def turns_read(self, name: str) -> bool:
+        return True
 
     def probe_arguments(self, arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         return tuple((name, value) for name, value in arguments.items() if self.mentions(name))

@@ -60,15 +60,24 @@ def test_a_switch_that_changes_the_accepted_formats_is_probed() -> None:
 
 def test_a_long_text_is_probed_only_if_the_template_needs_it() -> None:
     note = "A note of more than forty characters, which no template compares."
-    needs = ChatTemplate("{{ raise_exception('note?') if not note | trim }}" + STRINGS)
-    assert probe_arguments(needs, (), {"note": note}) == (("note", note),)
-    assert probe_arguments(ChatTemplate("{{ note | upper }}" + STRINGS), (), {"note": note, "level": 1}) == ()
+    needs = ChatTemplate("{{ raise_exception('note?') if (note ~ '') | length < 9 }}" + STRINGS)
+    assert probe_arguments(needs, (), {"note": note}) == (("note", PROBE_ARGUMENT),)
+    needs_it = ChatTemplate("{{ raise_exception('note?') if 'forty' not in note }}" + STRINGS)
+    assert probe_arguments(needs_it, (), {"note": note}) == (("note", note),)
+    assert probe_arguments(ChatTemplate("{{ note | length }}" + STRINGS), (), {"note": note, "level": 1}) == ()
+
+
+def test_of_a_list_that_the_template_needs_only_the_shape_is_probed() -> None:
+    template = ChatTemplate("{% for d in documents %}{{ d.title ~ d.text }}{% endfor %}" + STRINGS)
+    lists = [[{"title": f"A{number}", "text": "B"}] * number for number in range(1, 4)]
+    probed = [probe_arguments(template, (), {"documents": documents}) for documents in lists]
+    assert probed == [(("documents", [{"title": PROBE_ARGUMENT, "text": PROBE_ARGUMENT}]),)] * 3
 
 
 def test_a_large_argument_is_probed_if_the_template_reads_it_to_write_turns() -> None:
     note = "A note of more than forty characters, which no template compares."
     documents = [{"title": "A", "text": note}]
-    before = ChatTemplate("{{ documents | tojson ~ note | upper }}" + STRINGS)
+    before = ChatTemplate("{{ documents | tojson ~ note | length }}" + STRINGS)
     assert probe_arguments(before, (), {"note": note, "documents": documents}) == ()
     after = ChatTemplate(STRINGS + "{{ documents | length ~ note | upper }}")
     assert probe_arguments(after, (), {"note": note, "documents": documents}) == (
@@ -119,7 +128,7 @@ def test_formats_are_probed_for_each_type_of_an_argument(first: Any, second: Any
 @pytest.mark.parametrize(("first", "second"), EQUAL_VALUES)
 def test_needed_texts_are_found_for_each_type_of_an_argument(first: Any, second: Any) -> None:
     note = "A note of more than forty characters, which no template compares."
-    needs = f"raise_exception('note?') if x | string == '{second}' and not note | trim"
+    needs = f"raise_exception('note?') if x | string == '{second}' and 'forty' not in note"
     template = ChatTemplate(f"{{# {first!r} {second!r} #}}{{{{ {needs} }}}}{STRINGS}")
     assert probe_arguments(template, (), {"x": first, "note": note}) == (("x", first),)
     assert probe_arguments(template, (), {"x": second, "note": note}) == (("note", note), ("x", second))
@@ -132,11 +141,12 @@ FREE = [
     "{% set day = date or 'today' %}{{ day ~ '.' }}",
     "{% macro lead() %}{{ date | default('today') }}{% endmacro %}{{ lead() }}",
     "{{ date if date is defined and date is not none else 'today' }}",
+    "{{ date | trim | upper }}",
+    "{% macro lead(x) %}{{ x }}{% endmacro %}{{ lead(date) if date | length > 0 }}",
 ]
 NOT_FREE = [
     "{{ 'x' if date == '1 May' }}",
     "{{ 'x' if 'May' in date }}",
-    "{{ date | upper }}",
     "{{ date[0] }}",
     "{{ date.split(' ')[0] }}",
     "{{ date | length }}",

@@ -16,12 +16,15 @@ from renderers.core.lazy import lazy
 from renderers.core.literals import TextUses
 from renderers.core.losses import Loss
 from renderers.core.probe_words import PROBE_ARGUMENT
-from renderers.core.probes import TOOL
+from renderers.core.probes import ASK, LEAD, TOOL
 from renderers.core.spans import LabelledSpan, Path, Trace
 from renderers.core.special_tokens import find_special_tokens
 from renderers.core.text import compile_alternation
 from renderers.core.tool_list import ToolList
+from renderers.errors import TemplateLimitError
 from renderers.probing.turn_format import TurnFormat
+from renderers.programs.base import REJECTIONS, Program
+from renderers.programs.input_formats import sample_argument
 from renderers.rendering.pipeline import RenderedText, RenderPipeline, RunConversation
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
 from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_texts
@@ -40,6 +43,10 @@ _TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
 """The same tables, and those that a context still uses."""
 STAND_IN_TOOLS = ToolList([TOOL])
 """The tools of contexts in which turns do not depend on the tools. They are written faster than those of a caller."""
+_RUNS: BoundedTable[bool] = BoundedTable(keep=128)
+"""Whether a template accepts the arguments of samples, by the key of their pipeline."""
+_SMALLEST = [ASK], [LEAD, ASK]
+"""Conversations of which a template accepts one."""
 _CONTEXTS_KEPT = 8
 """How many contexts of a renderer are kept at least: one for each list of tools and arguments."""
 
@@ -47,6 +54,7 @@ _CONTEXTS_KEPT = 8
 def clear_proof_caches() -> None:
     """Drop all proofs of bridges, as in a new process."""
     _PROOFS.clear()
+    _RUNS.clear()
     for table in list(_TABLES):
         table.clear()
 
@@ -68,14 +76,45 @@ def pipeline_key(pipeline: RenderPipeline, *, with_tools: bool) -> Hashable:
 def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipeline:
     """Return the pipeline to render sample conversations with: free text among the arguments is a probe word.
 
-    The template only writes such a text, so samples hold for all of its values. The date is treated alike.
+    The template only writes such a text, so samples hold for all of its values. The date is treated alike. Texts, lists
+    and objects that cannot change turns are replaced, too, unless the template needs them.
     """
     key, arguments = pipeline.turn_format(with_tools=with_tools).key, pipeline.arguments
     free = {name: value for name, value in key.arguments if value == PROBE_ARGUMENT != arguments[name]}
     date = key.now if key.program.mentions("strftime_now") else pipeline.settings.date
-    if not free and date == pipeline.settings.date:
-        return pipeline
-    return pipeline.with_settings(chat_template_kwargs={**arguments, **free}, date=date)
+    given = arguments | free
+    for sampled in (given | _stand_ins(given, key.program), given):
+        if sampled == arguments and date == pipeline.settings.date:
+            return pipeline
+        samples = pipeline.with_settings(chat_template_kwargs=sampled, date=date)
+        if sampled == given or _runs(samples, with_tools=with_tools):
+            break
+    return samples
+
+
+def _stand_ins(arguments: Mapping[str, Any], program: Program) -> dict[str, Any]:
+    """Return values to render samples with in place of those that cannot change turns."""
+    large = (name for name, value in arguments.items() if value and isinstance(value, str | list | dict))
+    # A text of the template is one of few values, such as "high".
+    names = (name for name in large if not isinstance(arguments[name], str) or not program.may_write(arguments[name]))
+    return {name: sample_argument(arguments[name]) for name in names if not program.turns_read(name)}
+
+
+def _runs(pipeline: RenderPipeline, *, with_tools: bool) -> bool:
+    """Return True if a template accepts the arguments of a pipeline."""
+
+    def run() -> bool:
+        return any(_accepts(pipeline, messages, STAND_IN_TOOLS if with_tools else None) for messages in _SMALLEST)
+
+    return _RUNS.get(pipeline_key(pipeline, with_tools=with_tools), run)
+
+
+def _accepts(pipeline: RenderPipeline, messages: list[JsonObject], tools: ToolList | None) -> bool:
+    try:
+        pipeline.run(messages, tools=tools, add_generation_prompt=True)
+    except (*REJECTIONS, TemplateLimitError):
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -258,7 +297,7 @@ class BridgeContexts:
 
     @lazy
     def _turns_read_tools(self) -> bool:
-        return self._pipeline.program(with_tools=True).turns_read_tools
+        return self._pipeline.program(with_tools=True).turns_read("tools")
 
     def _with_arguments(self, arguments: Mapping[str, Any]) -> RenderPipeline:
         if not arguments:

@@ -101,9 +101,8 @@ class Program(Protocol):
     def readable_fields(self) -> frozenset[str] | None:
         """The names of all message fields that the format can read; None if it can read any field."""
 
-    @property
-    def turns_read_tools(self) -> bool:
-        """True if the text of turns may depend on the tools, and not only on whether there are any."""
+    def turns_read(self, name: str) -> bool:
+        """Return True if the text of turns may depend on an argument or the tools, and not only on their existence."""
 
     def may_write(self, text: str) -> bool:
         """Return True if the definition of the format contains a text."""

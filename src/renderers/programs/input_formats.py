@@ -70,7 +70,7 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
 
     Everything is probed again for each combination of arguments. So a text that the template only writes, before all
     messages, is replaced by a probe word. Other long texts, lists and objects are left out if they cannot change how
-    turns are written, unless the template fails without them.
+    turns are written. If the template fails without them, they are reduced by `sample_argument`.
 
     >>> template = ChatTemplate("{{ date + messages[0].content + style }}")
     >>> probe_arguments(template, (("eos_token", "</s>"),), {"style": "!", "date": "1 May", "other": 1})
@@ -81,10 +81,27 @@ def probe_arguments(template: ChatTemplate, special_tokens: Arguments, arguments
         return _sorted_pairs(special_tokens, read)
     probed = read | dict.fromkeys(_free_texts(template, special_tokens, read), PROBE_ARGUMENT)
     needed = _without_large(probed, unless=turn_variables(template.source))
-    pairs = _sorted_pairs(special_tokens, needed)
-    if len(needed) == len(probed) or _runs(template.source, template.limits, exact_key(pairs)):
-        return pairs
+    if len(needed) == len(probed):
+        return _sorted_pairs(special_tokens, probed)
+    sampled = {name: value if name in needed else sample_argument(value) for name, value in probed.items()}
+    for reduced in (needed, sampled):
+        pairs = _sorted_pairs(special_tokens, reduced)
+        if _runs(template.source, template.limits, exact_key(pairs)):
+            return pairs
     return _sorted_pairs(special_tokens, probed)
+
+
+def sample_argument(value: Any) -> Any:
+    """Return an argument with probe words in place of its texts. Of a list only the first item is kept.
+
+    >>> sample_argument([{"title": "A", "page": 1}, {"title": "B", "page": 2}])
+    [{'title': 'probeargument', 'page': 1}]
+    """
+    if isinstance(value, str):
+        return PROBE_ARGUMENT if value.strip() else value
+    if isinstance(value, dict):
+        return {name: sample_argument(item) for name, item in value.items()}
+    return list(map(sample_argument, value[:1])) if isinstance(value, list) else value
 
 
 def probe_time(template: ChatTemplate, arguments: Arguments, now: datetime.datetime) -> datetime.datetime:
@@ -124,8 +141,9 @@ def _free_texts(template: ChatTemplate, special_tokens: Arguments, arguments: Ma
 
     The delimiters of turns and the accepted formats are the same for all such texts that are not empty.
     """
+    texts = ((name, value.strip()) for name, value in arguments.items() if isinstance(value, str))
     # A text of the source is one of few values, such as "high".
-    unknown = (name for name, value in arguments.items() if isinstance(value, str) and value not in template.source)
+    unknown = (name for name, text in texts if text not in template.source)
     names = [name for name in unknown if name in written_variables(template.source) and not name.endswith("_token")]
     if not names:
         return frozenset()

@@ -156,9 +156,8 @@ class TemplateProgram:
     def readable_fields(self) -> frozenset[str] | None:
         return readable_fields(self.template.source)
 
-    @property
-    def turns_read_tools(self) -> bool:
-        return turns_read_items(self.template.source, _TOOLS)
+    def turns_read(self, name: str) -> bool:
+        return turns_read_items(self.template.source, _TOOLS if name == "tools" else frozenset({name}))
 
     def may_write(self, text: str) -> bool:
         return text in self.template.source

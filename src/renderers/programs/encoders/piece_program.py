@@ -115,8 +115,7 @@ class PieceProgram(abc.ABC):
     def readable_fields(self) -> frozenset[str] | None:
         return self.fields
 
-    @property
-    def turns_read_tools(self) -> bool:
+    def turns_read(self, name: str) -> bool:  # noqa: ARG002 - a part of the protocol
         return True
 
     def may_write(self, text: str) -> bool:
