@@ -5,9 +5,7 @@
 
 #include "bpe.h"
 
-#define HEADER 16
 #define RELEASE_AFTER 16384 /* the bytes that are encoded before the global lock is released */
-#define FORMAT 7
 
 int fail_damaged(void)
 {

@@ -8,6 +8,7 @@
 
 #define BYTES_PER_ID 3 /* at least, in most texts */
 #define SAMPLE 32      /* the bytes at each end of a piece by which it is recognized */
+#define MARKS 4        /* of pieces, in a set */
 
 /* A str, and a position in it as a number of characters and of bytes. */
 typedef struct {
@@ -23,8 +24,8 @@ typedef struct {
     PyObject *young, *old; /* dicts of the ids of pieces */
     PyObject *fresh;       /* a dict: the ids that `young` does not have */
     Py_ssize_t shortest;   /* the characters of the shortest piece that is looked up */
-    char *seen;            /* marks of the pieces that were encoded, as uint32 */
-    size_t seen_count;
+    char *seen;            /* sets of marks of the pieces that were encoded, as uint32, the last one first */
+    size_t seen_count;     /* of sets */
 } Pieces;
 
 /* A step of the work: done, left to Python, or failed. */
@@ -105,7 +106,8 @@ static Status encode_long(Pieces *pieces, PyObject *piece, const uint8_t *bytes,
 }
 
 /* Return 1 if a piece with this size and these ends was encoded before, or if no marks are kept. A piece that is encoded
-   for the first time is only marked: most never come again, and to copy each for a cache takes a tenth of a render. */
+   for the first time is only marked: most never come again, and to copy each for a cache takes a tenth of a render. The
+   mark becomes the first of its set. So pieces that come in turn are all found, unless they are more than a set has. */
 static int was_seen(Pieces *pieces, const uint8_t *bytes, size_t size)
 {
     if (pieces->seen_count == 0)
@@ -114,11 +116,19 @@ static int was_seen(Pieces *pieces, const uint8_t *bytes, size_t size)
                               ? hash_long(bytes, size)
                               : mix(hash_long(bytes, SAMPLE) ^ mix(hash_long(bytes + size - SAMPLE, SAMPLE) ^ size));
     const uint32_t mark = (uint32_t)(hash >> 32) | 1;
-    uint32_t known;
-    char *place = pieces->seen + (uint32_t)hash % pieces->seen_count * sizeof(mark);
-    memcpy(&known, place, sizeof(known));
-    memcpy(place, &mark, sizeof(mark));
-    return known == mark;
+    uint32_t known[MARKS];
+    char *set = pieces->seen + (uint32_t)hash % pieces->seen_count * sizeof(known);
+    memcpy(known, set, sizeof(known));
+    uint32_t moved = mark;
+    int found = 0;
+    for (size_t at = 0; at < MARKS && !found; at++) {
+        const uint32_t next = known[at];
+        known[at] = moved;
+        moved = next;
+        found = next == mark;
+    }
+    memcpy(set, known, sizeof(known));
+    return found;
 }
 
 /* Append the ids of the text from a cursor up to a character. */
@@ -250,7 +260,7 @@ PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
                           &pieces.old, &pieces.shortest))
         return NULL;
     pieces.seen = seen.buf;
-    pieces.seen_count = (size_t)seen.len / sizeof(uint32_t);
+    pieces.seen_count = (size_t)seen.len / (MARKS * sizeof(uint32_t));
     pieces.fresh = PyDict_New();
     set_cache(&pieces.encoder, &cache);
     if (pieces.fresh != NULL && open_vocabulary(&block, &vocabulary) == 0)

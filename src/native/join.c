@@ -162,12 +162,13 @@ end:
 PyObject *native_join(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *ids;
+    PyObject *ids, *position;
     Py_buffer entries, texts;
-    unsigned long long first;
-    if (!PyArg_ParseTuple(args, "O!y*y*K", &PyList_Type, &ids, &entries, &texts, &first))
+    if (!PyArg_ParseTuple(args, "O!y*y*O", &PyList_Type, &ids, &entries, &texts, &position))
         return NULL;
-    PyObject *result = joined(ids, &entries, &texts, first);
+    const unsigned long long first = PyLong_AsUnsignedLongLong(position);
+    const int failed = first == ULLONG_MAX && PyErr_Occurred();
+    PyObject *result = failed ? NULL : joined(ids, &entries, &texts, first);
     PyBuffer_Release(&entries);
     PyBuffer_Release(&texts);
     return result;

@@ -22,9 +22,9 @@ static PyMethodDef methods[] = {
      "its parts, and the number of ids up to the end of each part; and a dict of ids by piece. None in place of a text\n"
      "with a lone surrogate, or if a piece is left out because of its characters.\n\n"
      "`marks` cut the texts, and `added` has their ids. Pieces of at least `shortest` characters that come again are\n"
-     "looked up in the dicts `young` and `old`. The dict has those that `young` does not have. `seen` has marks of the\n"
-     "pieces that came before; all did if it is empty. `block` and `cache` are those of `encode_bpe`. Other threads can\n"
-     "run between pieces."},
+     "looked up in the dicts `young` and `old`. The dict has those that `young` does not have. `seen` has sets of four\n"
+     "marks of the pieces that came before, as uint32; all did if it has no set. `block` and `cache` are those of\n"
+     "`encode_bpe`. Other threads can run between pieces."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,

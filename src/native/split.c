@@ -220,20 +220,12 @@ static void scan_both(const Scan *scan, const uint8_t *text, Lane *lane, Lane *n
     end_reading(next, other);
 }
 
-/* Return 1 if the entry for the first byte of a word also ends the word before. The scan of the text from there on is
-   the same then. */
-static ALWAYS_INLINE int begins_word(const Scan *scan, uint32_t entry, uint8_t byte)
-{
-    const uint32_t first = entry_after(scan, 0, byte);
-    return has(entry, ENDS_HERE) && !has(entry | first, STOPS) && (entry & NEXT_ROW) == (first & NEXT_ROW);
-}
-
 /* Return the first place from `at` on where a word probably begins, 0 if it is not near. */
 static uint32_t find_word_start(const Scan *scan, const uint8_t *text, uint32_t at, uint32_t end)
 {
     end = end - at > SEARCHED ? at + SEARCHED : end;
     for (; at < end; at++)
-        if (begins_word(scan, entry_after(scan, entry_after(scan, 0, text[at - 1]), text[at]), text[at]))
+        if (has(entry_after(scan, entry_after(scan, 0, text[at - 1]), text[at]), ENDS_HERE))
             return at;
     return 0;
 }
@@ -301,7 +293,8 @@ static const uint8_t *scan_words(Encoder *encoder, size_t stage, const Scan *sca
         scan_lane(scan, text, lane);
         if (pass_words(encoder, stage, text, lane, &word) < 0)
             return NULL;
-        if (start > 0 && lane->at == lane->end && begins_word(scan, lane->entry, text[start])) {
+        /* An entry that ends a word before a character leads to the same row as that character at the start of a text. */
+        if (start > 0 && lane->at == lane->end && has(lane->entry, ENDS_HERE)) {
             scan_lane(scan, text, next);
             if (pass_words(encoder, stage, text, next, &word) < 0)
                 return NULL;

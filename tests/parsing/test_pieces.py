@@ -245,6 +245,15 @@ def test_only_lists_are_accepted() -> None:
 
 
 @needs_c
+@pytest.mark.parametrize("first", [-1, 2**64])
+def test_a_position_that_is_not_a_uint64_is_rejected(first: int) -> None:
+    from renderers.core._native import join
+
+    with pytest.raises(OverflowError):
+        join([], b"", b"", first)
+
+
+@needs_c
 @pytest.mark.parametrize("key", TOOL_FORMATS)
 def test_completions_are_parsed_alike_in_c_and_in_python(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with_table = reader_of_bytes(grammar_of(key), marks=True)

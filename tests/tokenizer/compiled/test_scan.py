@@ -107,6 +107,17 @@ def test_entries_are_within_the_table() -> None:
     assert all((entry & ~ENTRY_FLAGS) + max(columns) <= 4 * (count - 1) for entry in entries)
 
 
+@pytest.mark.parametrize("source", ["a|b|c", " ?[ab]+|c+(?!a)|c", "a{1,3}b?|b|c(?:ab)?", "ab{1,2}c|a|b|c", QWEN])
+def test_the_scan_goes_on_after_the_end_of_a_word_as_at_the_start_of_a_text(source: str) -> None:
+    qwen = compile_splitting([Stage(parse_pattern(QWEN))], composes=False).scans
+    table = qwen if source == QWEN else build_scan(automaton_of(source), ascii_classes=ASCII_CLASSES)
+    entries = table[129:]
+    width = max(array("H", table[1:129].tobytes())) // 4 + 1
+    pairs = [(entry, entries[at % width]) for at, entry in enumerate(entries) if entry & ENDS_HERE]
+    assert pairs
+    assert all(entry & ~ENTRY_FLAGS == first & ~ENTRY_FLAGS and not (entry | first) & STOPS for entry, first in pairs)
+
+
 def test_ascii_text_is_scanned_whole_with_a_pattern_of_a_model() -> None:
     splitting = compile_splitting([Stage(parse_pattern(QWEN))], composes=False)
     text = "def f(x):\r\n\tit's  12.50 \n\n  #   don't!\n" * 3

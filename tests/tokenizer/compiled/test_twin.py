@@ -131,7 +131,7 @@ def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
         st.lists(st.tuples(st.text("aé中▁🙂\u0301 <\ud800", max_size=60), MARKS), max_size=3),
         st.integers(0, 8),
         st.lists(st.sampled_from([0, 1, 2])),
-        st.sampled_from([0, 3, 4, 23, 400]),
+        st.sampled_from([0, 15, 16, 60, 400]),
     )
     def check(cut: list[tuple[str, list[tuple[int, int, str]]]], shortest: int, kept: list[int], size: int) -> None:
         texts, marks = tuple(text for text, _ in cut), tuple(marks_in(*pair) for pair in cut)
@@ -148,6 +148,40 @@ def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
                 [young, old, {}][place][piece] = bytes([place, 0, 0, 0] * 2)
 
     check()
+
+
+@pytest.mark.parametrize("encode_parts", [native and native.encode_parts, encode_parts_in_python])
+def test_pieces_of_one_set_that_come_in_turn_are_all_found(encode_parts: Callable[..., Any]) -> None:
+    def found(seen: bytearray, *pieces: str) -> list[bool]:
+        block, cache = example(), bytearray()
+        return [bool(encode_parts(block, cache, seen, (piece,), ([],), {}, {}, {}, 0)[1]) for piece in pieces]
+
+    def place_of(piece: str) -> int:
+        seen = bytearray(512)
+        found(seen, piece)
+        return next(at for at, byte in enumerate(seen) if byte) // 4
+
+    texts = [f"The system prompt {number} of several conversations." for number in range(1_500)]
+    one, two, three, four, five = [text for text in texts if place_of(text) == place_of(texts[0])][:5]
+    assert found(bytearray(512), *[one, two] * 2) == [False, False, True, True]
+    seen = bytearray(512)
+    assert found(seen, *[one, two, three, four] * 2) == [False] * 4 + [True] * 4
+    # The mark of the piece that did not come for the longest time makes room.
+    assert found(seen, one, five, one, three, four, two) == [True, False, True, True, True, False]
+    assert found(bytearray(512), *[one, two, three, four, five] * 2) == [False] * 10
+
+
+@pytest.mark.parametrize("places", list(itertools.product([0, 1], repeat=4)))
+def test_any_marks_will_do(places: tuple[int, ...]) -> None:
+    def arguments(seen: bytearray) -> Any:
+        return example(), bytearray(), seen, ("a piece",), ([],), {}, {}, {}, 0
+
+    mark = bytearray(16)
+    native.encode_parts(*arguments(mark))
+    seen = bytearray().join(mark[:4] if is_own else b"else" for is_own in places)
+    own_seen = bytearray(seen)
+    assert native.encode_parts(*arguments(seen)) == encode_parts_in_python(*arguments(own_seen))
+    assert seen == own_seen
 
 
 def marks_in(text: str, rows: list[tuple[int, int, str]]) -> list[TokenMatch]:

@@ -60,7 +60,7 @@ SECTIONS = (
     "transitions",
     "scans",
 )
-"""The names of the sections, in order. `src/native/bpe.h` describes each."""
+"""The names of the sections, in order. `src/native/block.h` describes each."""
 _HEADER = struct.Struct("<8sII")
 _SECTION = struct.Struct("<QQ")
 _SIZE = _HEADER.size + _SECTION.size * len(SECTIONS)

@@ -43,7 +43,8 @@ _PAIR_BITS = 21
 _RANK_BITS = 22
 _EMPTY_PAIR = 2**64 - 1
 _PARTIAL = 0x200000
-_MARK = struct.Struct("=I")
+_MARKS = struct.Struct("=4I")
+"""A set of marks of pieces."""
 _SAMPLE = 32
 """The bytes at each end of a piece by which it is recognized."""
 _CHARACTER = re.compile(rb"(?s:(?:[^\x80-\xbf]|\A[\x80-\xbf])[\x80-\xbf]*)")
@@ -166,15 +167,17 @@ def encode_parts_in_python(
 
 def _was_seen(seen: bytearray, data: bytes) -> bool:
     """Return True if a piece with this size and these ends was encoded before, or if no marks are kept. Mark it."""
-    if len(seen) < _MARK.size:
+    if len(seen) < _MARKS.size:
         return True
     value = hash_long(data)
     if len(data) > 2 * _SAMPLE:
         value = mix(hash_long(data[:_SAMPLE]) ^ mix(hash_long(data[-_SAMPLE:]) ^ len(data)))
-    mark, place = value >> 32 | 1, (value & 0xFFFFFFFF) % (len(seen) // _MARK.size) * _MARK.size
-    (known,) = _MARK.unpack_from(seen, place)
-    _MARK.pack_into(seen, place, mark)
-    return bool(known == mark)
+    mark, place = value >> 32 | 1, (value & 0xFFFFFFFF) % (len(seen) // _MARKS.size) * _MARKS.size
+    known = list(_MARKS.unpack_from(seen, place))
+    is_known = mark in known
+    del known[known.index(mark) if is_known else -1]
+    _MARKS.pack_into(seen, place, mark, *known)
+    return is_known
 
 
 def _encode_parts(

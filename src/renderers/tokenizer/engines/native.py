@@ -16,7 +16,7 @@ from renderers.tokenizer.engines.huggingface import check_text
 _CACHED_BYTES = 2**22 + 256
 """The size of the cache of words that are several tokens, with its lock and room to align it."""
 _SEEN_BYTES = 2**19
-"""The size of the table of pieces that were encoded once, with 4 bytes for each."""
+"""The size of the table of pieces that were encoded once, with 4 bytes for each, in sets of 4."""
 _SHORTEST_PIECE = 32
 """The characters of the shortest piece of a text that is looked up. Shorter ones are encoded in less time."""
 
