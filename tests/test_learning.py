@@ -39,11 +39,15 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Runs:
     return count
 
 
-def dated_example(note: str) -> ChatRenderer:
-    """Return a renderer of the example model with a template that is unique, so that no other test has probed it."""
+def example_with(lead: str) -> ChatRenderer:
+    """Return a renderer of the example model with other template source before that of the model."""
     tokenizer = load_tokenizer(EXAMPLE_MODEL)
-    lead = f"{{# {note} #}}{{{{ 'Today is ' + date_string if date_string }}}}"
     return create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
+
+
+def dated_example(note: str) -> ChatRenderer:
+    """Return a renderer with a template that is unique, so that no other test has probed it."""
+    return example_with(f"{{# {note} #}}{{{{ 'Today is ' + date_string if date_string }}}}")
 
 
 def use(renderer: ChatRenderer) -> int:
@@ -162,9 +166,9 @@ def check_other_arguments(renderer: ChatRenderer, counted: Runs, arguments: Call
     ],
 )
 def test_a_persona_for_each_sample_triggers_no_learning(lead: str, counted: Runs) -> None:
-    tokenizer = load_tokenizer(EXAMPLE_MODEL)
-    renderer = create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
-    check_other_arguments(renderer, counted, lambda number: {"persona": f"Bob {number + 70}" + ", a friend" * number})
+    check_other_arguments(
+        example_with(lead), counted, lambda number: {"persona": f"Bob {number + 70}" + ", a friend" * number}
+    )
 
 
 def documents(number: int) -> dict[str, Any]:
@@ -180,9 +184,7 @@ def documents(number: int) -> dict[str, Any]:
     ],
 )
 def test_documents_for_each_sample_trigger_no_learning(lead: str, counted: Runs) -> None:
-    tokenizer = load_tokenizer(EXAMPLE_MODEL)
-    renderer = create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
-    check_other_arguments(renderer, counted, documents)
+    check_other_arguments(example_with(lead), counted, documents)
 
 
 def test_documents_for_each_sample_of_granite_trigger_no_learning(counted: Runs, hub: object) -> None:
@@ -190,12 +192,11 @@ def test_documents_for_each_sample_of_granite_trigger_no_learning(counted: Runs,
 
 
 def test_an_argument_that_the_template_checks_is_not_replaced() -> None:
-    tokenizer = load_tokenizer(EXAMPLE_MODEL)
-    lead = "{{ raise_exception('no plan') if 'plan' not in notes[0] }}{{ notes[0] }}"
-    renderer = create_renderer(tokenizer, chat_template=lead + tokenizer.chat_templates["default"])
+    renderer = example_with("{{ raise_exception('no plan') if 'plan' not in notes[0] }}{{ notes[0] }}")
     given: dict[str, Any] = {"notes": ["A plan"]}
     prompt = renderer.render_ids(QUESTION, add_generation_prompt=True, **given)
-    completion = [*tokenizer.encode("Hello!", add_special_tokens=False), *renderer.get_stop_token_ids()[:1]]
+    stop = renderer.get_stop_token_ids()[0]
+    completion = [*renderer.tokenizer.encode("Hello!", add_special_tokens=False), stop]
     assert isinstance(renderer.bridge(prompt, completion, NEXT, **given), Bridge)
 
 
