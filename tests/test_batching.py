@@ -24,6 +24,8 @@ from renderers import (
 )
 from renderers.batching import run_batch, tools_of_items
 from renderers.errors import TemplateLimitError, TemplateRefusalError
+from renderers.tokenizer.encoding.piece_cache import PackedIds
+from renderers.tokenizer.encoding.plain import PlainEncoder
 from tests.support.responses import CALL, TOOLS, embedded
 from tests.tokenizer.encoding.test_encode import Letters
 
@@ -195,6 +197,25 @@ def test_a_batch_is_rendered_as_each_conversation_is(options: dict[str, Any]) ->
             assert renderer.render_batch(CHATS, tools=tools, add_generation_prompt=prompt) == expected
     assert renderer.render_batch(iter(map(iter, CHATS))) == [renderer.render(chat) for chat in CHATS]
     assert renderer.render_batch([]) == []
+
+
+def test_a_batch_with_special_tokens_as_text_is_encoded_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="text")
+    chats = [*CHATS, [{"role": "user", "content": "<|end|><|turn|>"}], CHATS[0]]
+    expected = [renderer.render(chat) for chat in chats]
+    calls = []
+    encode = PlainEncoder.encode
+
+    def counted(encoder: PlainEncoder, texts: list[str], *, first: set[int]) -> list[PackedIds]:
+        calls.append(texts)
+        return encode(encoder, texts, first=first)
+
+    monkeypatch.setattr(PlainEncoder, "encode", counted)
+    rendered = renderer.render_batch(chats)
+    assert len(calls) == 1
+    assert rendered == expected
+    assert [tokens.injected for tokens in rendered] == [tokens.injected for tokens in expected]
+    assert rendered[3].injected
 
 
 FAULTY: list[Any] = [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import string
 from array import array
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, normalizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
@@ -31,6 +32,7 @@ from renderers.tokenizer.encoding.encode import (
 )
 from renderers.tokenizer.encoding.locate import EncodedText
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
+from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
@@ -235,6 +237,44 @@ def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Vocab, "encode_pieces", counted)
     assert encode_texts(tokenizer, [(text, at_walls(tokenizer, text)) for text in texts]) == alone
     assert calls == [["a", "b", "no token"]]
+
+
+@pytest.mark.parametrize("engine", ["native", "tokenizers"])
+def test_plain_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
+    if engine == "native" and not COMPILED:
+        pytest.skip("the C extension was not built")
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine=engine)
+    plain, end, turn = tokenizer.vocab.plain, "<|end|>", "<|turn|>"
+    texts = ["", f"a{end}", f"{end}{turn}b{end}", f"{turn}é{end}", "no token", f"a{end}"]
+    own = [TokenMatch(0, 7, end)]
+    cuts = [Cuts(own if text.startswith(end) else [], plain) for text in texts]
+    alone = [encode(tokenizer, text, each) for text, each in zip(texts, cuts, strict=True)]
+    calls = []
+    encode_plain = PlainEncoder.encode
+
+    def counted(encoder: PlainEncoder, pieces: list[str], *, first: set[int]) -> list[PackedIds]:
+        calls.append((pieces, first))
+        return encode_plain(encoder, pieces, first=first)
+
+    monkeypatch.setattr(PlainEncoder, "encode", counted)
+    assert encode_texts(tokenizer, list(zip(texts, cuts, strict=True))) == alone
+    assert calls == [([texts[1], texts[2].removeprefix(end), *texts[3:]], {0, 2, 3, 4})]
+
+
+def test_plain_texts_and_others_can_be_encoded_together() -> None:
+    letters = {letter: number for number, letter in enumerate(("▁", "a", *string.printable.replace("a", "")))}
+    backend = Tokenizer(models.BPE(letters, []))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    backend.decoder = decoders.Metaspace(prepend_scheme="first")
+    backend.add_special_tokens([AddedToken("<end>", normalized=False)])
+    end = backend.token_to_id("<end>")
+    tokenizer = adopt_tokenizer(backend)
+    assert isinstance(tokenizer, LoadedTokenizer)
+    plain, mark = tokenizer.vocab.plain, TokenMatch(0, 5, "<end>")
+    texts = [("a", Cuts([])), ("", Cuts([], plain)), ("<end>a", Cuts([mark], plain)), ("a", Cuts([], plain))]
+    encoded = encode_texts(tokenizer, [*texts, ("<end>a", Cuts([mark]))])
+    assert [list(own.ids) for own in encoded[:4]] == [[0, 1], [], [end, 1], [0, 1]]
+    assert encoded[4] == encode(tokenizer, "<end>a", Cuts([mark]))
 
 
 MARKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_from(["<a>", "<b>"])), max_size=5)
