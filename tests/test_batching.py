@@ -296,18 +296,24 @@ def test_the_tools_of_an_item_can_be_an_iterator() -> None:
 
 
 class Fussy(Letters):
-    """A tokenizer that cannot encode one text."""
+    """A tokenizer that cannot encode one text, and remembers all texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
 
     def encode(self, text: str) -> list[int]:
+        self.texts.append(text)
         if "no" in text:
             raise RuntimeError("no")
         return super().encode(text)
 
 
 def test_an_error_of_a_custom_tokenizer_is_that_of_its_conversation() -> None:
-    renderer = create_renderer(adopt_tokenizer(Fussy()), chat_template="{{ messages[0].content }}")
+    tokenizer = Fussy()
+    renderer = create_renderer(adopt_tokenizer(tokenizer), chat_template="{{ messages[0].content }}")
     chats = [[{"role": "user", "content": text}] for text in ("yes", "no", "yes")]
     results = renderer.render_batch(chats, errors="return")
+    assert [text for text in tokenizer.texts if text in {"yes", "no"}] == ["yes", "no", "yes"]
     assert list(map(type, results)) == [RenderedTokens, RuntimeError, RenderedTokens]
     with pytest.raises(RuntimeError, match=r"^conversation 1: no$"):
         renderer.render_batch(chats)
