@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 from collections import UserList
 from typing import Any
 
@@ -24,6 +25,8 @@ from renderers import (
 )
 from renderers.batching import run_batch, tools_of_items
 from renderers.errors import TemplateLimitError, TemplateRefusalError
+from renderers.tokenizer.encoding.piece_cache import PackedIds
+from renderers.tokenizer.encoding.plain import PlainEncoder
 from tests.support.responses import CALL, TOOLS, embedded
 from tests.tokenizer.encoding.test_encode import Letters
 
@@ -149,6 +152,96 @@ def test_an_error_with_several_arguments_keeps_them_and_has_a_note() -> None:
     assert (raised.value.args, raised.value.__notes__) == ((1, "two"), ["item 0"])
 
 
+class OwnArgumentsError(ValueError):
+    """An error whose constructor takes other arguments than `args`."""
+
+    def __init__(self, name: str, *, number: int) -> None:
+        super().__init__(f"{name} {number}")
+        self.number = number
+
+
+class OwnTextError(ValueError):
+    """An error that makes its text from an argument that is no text."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]["text"])
+
+
+class NoCopyError(ValueError):
+    """An error that cannot be copied."""
+
+    def __new__(cls, text: str, *, _number: int) -> NoCopyError:
+        return super().__new__(cls, text)
+
+    def __init__(self, text: str, *, _number: int) -> None:
+        super().__init__(text)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MessageError("is a set", message=1, path=("content",)), "item 1: message 1: content is a set"),
+        (FileNotFoundError(2, "no such file", "a"), "[Errno 2] item 1: no such file: 'a'"),
+        (KeyError("x"), "\"item 1: 'x'\""),
+        (OwnArgumentsError("a", number=5), "item 1: a 5"),
+        (OwnTextError({"text": "a text"}), "a text"),
+        (ValueError(1, 2), "(1, 2)"),
+    ],
+)
+def test_an_error_that_is_raised_twice_is_not_changed(error: Exception, expected: str) -> None:
+    def fail(number: int) -> None:
+        if number:
+            raise error
+
+    error.add_note("a note")
+    before = str(error), error.args, {**vars(error), "__notes__": ["a note"]}
+    for _ in range(2):
+        with pytest.raises(type(error)) as raised:
+            run_batch(fail, [0, 1], errors="raise", kind="item")
+        assert type(raised.value) is type(error)
+        assert str(raised.value) == expected
+        assert raised.value.__notes__ == ["a note", *(["item 1"] if "item 1" not in expected else [])]
+        assert {**vars(raised.value), "__notes__": None} == {**vars(error), "__notes__": None}
+        assert raised.value.__context__ is error
+        assert raised.traceback[-1].name == "fail"
+        assert (str(error), error.args, vars(error)) == before
+
+
+def test_an_error_that_cannot_be_copied_has_a_note() -> None:
+    error = NoCopyError("no copy", _number=1)
+
+    def fail(_: int) -> None:
+        raise error
+
+    with pytest.raises(NoCopyError, match="no copy") as raised:
+        run_batch(fail, [0], errors="raise", kind="item")
+    assert raised.value is error
+    assert error.__notes__ == ["item 0"]
+
+
+def test_an_error_keeps_its_cause_and_is_shown_once() -> None:
+    def fail(how: str) -> None:
+        try:
+            raise KeyError("first")
+        except KeyError as error:
+            if how == "from":
+                raise ValueError("second") from error
+            if how == "from None":
+                raise ValueError("second") from None
+            if how == "in":
+                raise ValueError("second")  # noqa: B904
+        raise ValueError("second")
+
+    for how, expected in {"from": True, "from None": False, "in": True, "alone": False}.items():
+        with pytest.raises(ValueError, match="item 0: second") as raised:
+            run_batch(fail, [how], errors="raise", kind="item")
+        assert isinstance(raised.value.__cause__, KeyError) is (how == "from")
+        shown = "".join(traceback.format_exception(raised.value))
+        assert ("KeyError: 'first'" in shown) is expected
+        assert shown.count("ValueError: second") == (how == "in")
+        assert "ValueError: item 0: second" in shown
+
+
 class FailingTokenizer(Letters):
     """A tokenizer that fails like one that reads from a disk."""
 
@@ -195,6 +288,25 @@ def test_a_batch_is_rendered_as_each_conversation_is(options: dict[str, Any]) ->
             assert renderer.render_batch(CHATS, tools=tools, add_generation_prompt=prompt) == expected
     assert renderer.render_batch(iter(map(iter, CHATS))) == [renderer.render(chat) for chat in CHATS]
     assert renderer.render_batch([]) == []
+
+
+def test_a_batch_with_special_tokens_as_text_is_encoded_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    renderer = create_renderer(load_tokenizer(EMBEDDED), content_tokens="text")
+    chats = [*CHATS, [{"role": "user", "content": "<|end|><|turn|>"}], CHATS[0]]
+    expected = [renderer.render(chat) for chat in chats]
+    calls = []
+    encode = PlainEncoder.encode
+
+    def counted(encoder: PlainEncoder, texts: list[str], *, first: set[int]) -> list[PackedIds]:
+        calls.append(texts)
+        return encode(encoder, texts, first=first)
+
+    monkeypatch.setattr(PlainEncoder, "encode", counted)
+    rendered = renderer.render_batch(chats)
+    assert len(calls) == 1
+    assert rendered == expected
+    assert [tokens.injected for tokens in rendered] == [tokens.injected for tokens in expected]
+    assert rendered[3].injected
 
 
 FAULTY: list[Any] = [
@@ -275,18 +387,24 @@ def test_the_tools_of_an_item_can_be_an_iterator() -> None:
 
 
 class Fussy(Letters):
-    """A tokenizer that cannot encode one text."""
+    """A tokenizer that cannot encode one text, and remembers all texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
 
     def encode(self, text: str) -> list[int]:
+        self.texts.append(text)
         if "no" in text:
             raise RuntimeError("no")
         return super().encode(text)
 
 
 def test_an_error_of_a_custom_tokenizer_is_that_of_its_conversation() -> None:
-    renderer = create_renderer(adopt_tokenizer(Fussy()), chat_template="{{ messages[0].content }}")
+    tokenizer = Fussy()
+    renderer = create_renderer(adopt_tokenizer(tokenizer), chat_template="{{ messages[0].content }}")
     chats = [[{"role": "user", "content": text}] for text in ("yes", "no", "yes")]
     results = renderer.render_batch(chats, errors="return")
+    assert [text for text in tokenizer.texts if text in {"yes", "no"}] == ["yes", "no", "yes"]
     assert list(map(type, results)) == [RenderedTokens, RuntimeError, RenderedTokens]
     with pytest.raises(RuntimeError, match=r"^conversation 1: no$"):
         renderer.render_batch(chats)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_args
 
+from renderers.core.exceptions import copy_exception
 from renderers.core.messages import list_messages
 from renderers.core.text import describe_type
 
@@ -20,8 +22,8 @@ def run_batch(
 ) -> list[Result | Exception]:
     """Return the results of a function for all items, in order.
 
-    With `errors="raise"` the exception of the first item that fails is raised, and its text has the kind and the index
-    of the item. With `errors="return"` an exception takes the place of the result, without its frames.
+    With `errors="raise"` a copy of the exception of the first item that fails is raised, and its text has the kind and
+    the index of the item. With `errors="return"` an exception takes the place of the result, without its frames.
 
     >>> run_batch(int, ["1", "x"], errors="return", kind="number")
     [1, ValueError("invalid literal for int() with base 10: 'x'")]
@@ -36,8 +38,7 @@ def run_batch(
             results.append(run(item))
         except Exception as error:
             if errors == "raise":
-                _add_place(error, f"{kind} {index}")
-                raise
+                raise _with_place(error, f"{kind} {index}")  # noqa: B904 - it keeps the cause of the original
             _drop_frames(error)
             results.append(error)
     return results
@@ -74,18 +75,39 @@ def _attempt(run: Callable[[Item], Result], item: Item) -> Result | Exception:
         return error
 
 
-def _add_place(error: Exception, place: str) -> None:
-    """Put a place before the text of an error. An error that makes its text from other attributes gets a note."""
+def _with_place(error: Exception, place: str) -> Exception:
+    """Return a copy of an error with a place before its text, and with its traceback and cause.
+
+    An error that makes its text from other attributes than a single argument gets a note. The error itself may be
+    raised again, so it is not changed, unless its class cannot be copied.
+    """
+    try:
+        placed = copy_exception(error)
+    except Exception:
+        placed = error
+    if placed is error or not _prefix(placed, place):
+        placed.add_note(place)
+    placed.__cause__ = error.__cause__
+    # The copy is raised in the context of the error, which tells no more unless it has a context of its own.
+    placed.__suppress_context__ = error.__suppress_context__ or error.__context__ is None
+    return placed.with_traceback(error.__traceback__)
+
+
+def _prefix(error: Exception, place: str) -> bool:
+    """Put a place before the text of a new error. Return False if its text does not come from a single argument."""
     given = error.args
-    if isinstance(error, OSError) and error.strerror is not None:
-        error.strerror = f"{place}: {error.strerror}"
-        error.args = error.errno, error.strerror, *given[2:]
-        return
-    if len(given) < 2:
-        error.args = (f"{place}: {error}",)
-    if place not in str(error):
-        error.args = given
-        error.add_note(place)
+    # A class may make its text from an argument of another type.
+    with contextlib.suppress(Exception):
+        text = str(error)
+        if isinstance(error, OSError) and error.strerror is not None:
+            error.strerror = f"{place}: {error.strerror}"
+            error.args = error.errno, error.strerror, *given[2:]
+        elif len(given) < 2:
+            error.args = (f"{place}: {text}",)
+        if str(error) != text:
+            return True
+    error.args = given
+    return False
 
 
 def check_errors(errors: object) -> None:

@@ -44,7 +44,7 @@ def test_a_token_that_is_not_a_marker_is_its_text() -> None:
 
 
 def test_the_text_of_a_marker_in_ordinary_tokens_is_not_a_marker() -> None:
-    ids = unpack_ids(TOKENIZER.vocab.plain.encode(["<|think|>"], first=True)[0])
+    ids = unpack_ids(TOKENIZER.vocab.plain.encode(["<|think|>"], first={0})[0])
     assert MARKER_TEXT.pieces(list(ids)).byte_text == "<|think|>"
 
 

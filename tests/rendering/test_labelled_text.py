@@ -99,12 +99,14 @@ def test_texts_are_encoded_together_as_one_by_one() -> None:
         assert list(text.encoded.ids) == list(Text(content).encoded.ids)
 
 
-def test_a_text_with_an_error_does_not_keep_others_from_being_encoded() -> None:
+@pytest.mark.parametrize("content_tokens", ["template", "text", "refuse"])
+def test_a_text_with_an_error_does_not_keep_others_from_being_encoded(content_tokens: ContentTokens) -> None:
     refused = [Text("a", "refuse"), Text("<|end|>", "refuse")]
     encode_together(refused)
     assert ["encoded" in vars(text) for text in refused] == [True, False]
-    broken = [Text("a"), Text("\ud800")]
+    broken = [Text("a", content_tokens), Text("\ud800", content_tokens), Text("b", content_tokens)]
     encode_together(broken)
+    assert ["encoded" in vars(text) for text in broken] == [True, False, True]
     assert broken[0].decoded() == ["<|turn|>", "a", "<|end|>"]
     with pytest.raises(UnencodableTextError):
         _ = broken[1].encoded

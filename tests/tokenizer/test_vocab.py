@@ -146,5 +146,5 @@ def test_a_token_that_other_text_is_normalized_to_is_found_by_engines() -> None:
     (piece,) = vocab.encode_pieces(["a[\u212a]b"])
     assert list(unpack_ids(piece)) == backend.encode("a[\u212a]b", add_special_tokens=False).ids
     assert backend.token_to_id("[K]") in unpack_ids(piece)
-    (plain,) = vocab.plain.encode(["a[K]b"], first=True)
+    (plain,) = vocab.plain.encode(["a[K]b"], first={0})
     assert backend.token_to_id("[K]") not in unpack_ids(plain)

@@ -27,7 +27,7 @@ from renderers.programs.base import REJECTIONS, Program
 from renderers.programs.input_formats import sample_argument
 from renderers.rendering.pipeline import RenderedText, RenderPipeline, RunConversation
 from renderers.tokenizer import ForeignTokenizer, LoadedTokenizer
-from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_texts
+from renderers.tokenizer.encoding.encode import cut_at_isolating_tokens, encode_text
 
 _PROOFS_KEPT = 64
 """How many proofs of a context are kept at least: one for each kind of turn and new messages."""
@@ -254,7 +254,7 @@ class BridgeContext:
         """Return the token ids of a text, without special tokens around it, as a render encodes them."""
         tokenizer = self.tokenizer
         cuts = cut_at_isolating_tokens(tokenizer, find_special_tokens(text, self.special_tokens))
-        return encode_texts(tokenizer, [(text, cuts)])[0].ids.tolist()
+        return encode_text(tokenizer, text, cuts).ids.tolist()
 
     @property
     def text_uses(self) -> TextUses:

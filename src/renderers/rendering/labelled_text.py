@@ -111,9 +111,15 @@ class LabelledText:
 
 
 def encode_together(texts: Sequence[LabelledText]) -> None:
-    """Encode several texts of the same settings. A text with an error stays as it is."""
+    """Encode several texts of the same settings. A text with an error stays as it is, and raises it when it is encoded.
+
+    So do the texts of a caller's tokenizer, which encodes one text in a call.
+    """
     cuts: list[tuple[str, Cuts]] = []
     encodable: list[LabelledText] = []
+    tokenizer = texts[0].settings.tokenizer if texts else None
+    if not isinstance(tokenizer, LoadedTokenizer):
+        return
     for text in texts:
         try:
             cuts.append((text.text, text.cuts))
@@ -121,12 +127,13 @@ def encode_together(texts: Sequence[LabelledText]) -> None:
             continue
         encodable.append(text)
     try:
-        encoded = encode_texts(texts[0].settings.tokenizer, cuts) if cuts else []
+        encoded = encode_texts(tokenizer, cuts)
     except Exception:
-        # A lone surrogate, or any error of a caller's tokenizer. The text that causes it raises it again.
+        # Such as too little memory for all. A text that causes it raises it again.
         return
     for text, result in zip(encodable, encoded, strict=True):
-        vars(text).setdefault("encoded", result)
+        if result is not None:
+            vars(text).setdefault("encoded", result)
 
 
 def _surrogate_error(trace: Trace) -> UnencodableTextError:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import string
 from array import array
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, normalizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from renderers import EMBEDDED, LoadedTokenizer, UnencodableTextError, adopt_tokenizer, load_tokenizer
 from renderers.core.native import COMPILED
@@ -18,19 +19,19 @@ from renderers.core.spans import Channel, LabelledSpan, TokenMatch
 from renderers.core.special_tokens import find_special_tokens
 from renderers.core.tokens import TokenRun
 from renderers.tokenizer.encoding.encode import (
-    AnyTokenizer,
     Cuts,
     attribute,
     attribute_in_python,
     cut_at_isolating_tokens,
     cut_at_own,
+    encode_text,
     encode_texts,
     join_in_python,
     locate_marks,
     split_in_python,
 )
-from renderers.tokenizer.encoding.locate import EncodedText
 from renderers.tokenizer.encoding.piece_cache import PackedIds, pack_ids
+from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.vocab import Vocab
 from tests.support.corpus import nasty_texts
 from tests.support.models import one_model_per_vocabulary
@@ -58,10 +59,6 @@ def with_control_texts(tokenizer: LoadedTokenizer, texts: list[str]) -> list[str
     return found
 
 
-def encode(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
-    return encode_texts(tokenizer, [(text, cuts)])[0]
-
-
 def at_walls(tokenizer: LoadedTokenizer, text: str) -> Cuts:
     return cut_at_isolating_tokens(tokenizer, find_special_tokens(text, tokenizer.vocab.reserved_texts))
 
@@ -69,9 +66,9 @@ def at_walls(tokenizer: LoadedTokenizer, text: str) -> Cuts:
 def check_ids(tokenizer: LoadedTokenizer, text: str) -> None:
     """The ids are those of the whole text, and so they are where every mark in it is the template's own."""
     whole = tokenizer.encode(text, add_special_tokens=False)
-    assert encode(tokenizer, text, at_walls(tokenizer, text)).ids.tolist() == whole
+    assert encode_text(tokenizer, text, at_walls(tokenizer, text)).ids.tolist() == whole
     own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.vocab.reserved_texts))
-    assert encode(tokenizer, text, own).ids.tolist() == whole
+    assert encode_text(tokenizer, text, own).ids.tolist() == whole
     check_plain(tokenizer, text)
 
 
@@ -79,11 +76,12 @@ def check_plain(tokenizer: LoadedTokenizer, text: str) -> None:
     """Without any mark of the template's own nothing becomes a control token, and the text is the same."""
     reserved = {tokenizer.added_tokens[control] for control in tokenizer.vocab.reserved_texts}
     cuts = Cuts([], tokenizer.vocab.plain)
-    ids = encode(tokenizer, text, cuts).ids.tolist()
+    ids = encode_text(tokenizer, text, cuts).ids.tolist()
     assert reserved.isdisjoint(ids)
     assert spaced(tokenizer.decode(ids)) == spaced(normalized(tokenizer, text))
     marks = find_special_tokens(text, tokenizer.vocab.reserved_texts)
-    for mark, (start, end) in zip(marks, locate_marks(tokenizer, encode(tokenizer, text, cuts), marks), strict=True):
+    places = locate_marks(tokenizer, encode_text(tokenizer, text, cuts), marks)
+    for mark, (start, end) in zip(marks, places, strict=True):
         assert start < end
         assert spaced(mark.text) in spaced(tokenizer.decode(ids[start:end]))
 
@@ -129,7 +127,7 @@ class Letters:
 
 
 def test_a_tokenizer_of_a_callers_own_gets_the_whole_text() -> None:
-    assert encode(adopt_tokenizer(Letters()), "<|end|>é", Cuts([])).ids.tolist() == list(map(ord, "<|end|>é"))
+    assert encode_text(adopt_tokenizer(Letters()), "<|end|>é", Cuts([])).ids.tolist() == list(map(ord, "<|end|>é"))
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -137,7 +135,18 @@ def test_a_lone_surrogate_is_refused_by_its_place(plain: bool) -> None:
     tokenizer = load_tokenizer(EMBEDDED)
     cuts = Cuts([], tokenizer.vocab.plain if plain else None)
     with pytest.raises(UnencodableTextError, match=r"U\+D800"):
-        encode(tokenizer, "a<|end|>b\ud800", cuts).ids.tolist()
+        encode_text(tokenizer, "a<|end|>b\ud800", cuts).ids.tolist()
+
+
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=needs_c), "tokenizers"])
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_lone_surrogate_leaves_the_texts_around_it_encoded(engine: Any, plain: bool) -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine=engine)
+    cuts = Cuts([], tokenizer.vocab.plain if plain else None)
+    texts = ["a", "\ud800", "\U0010ffff", "", "b\udfff", "c<|end|>"]
+    alone = [None if text in {texts[1], texts[4]} else encode_text(tokenizer, text, cuts) for text in texts]
+    assert encode_texts(tokenizer, [(text, cuts) for text in texts]) == alone
+    assert encode_texts(tokenizer, [(texts[1], cuts)]) == [None]
 
 
 def labelled(borders: list[int], size: int) -> list[LabelledSpan]:
@@ -152,7 +161,7 @@ def labelled(borders: list[int], size: int) -> list[LabelledSpan]:
 def check_labels(tokenizer: LoadedTokenizer, text: str, borders: list[int]) -> None:
     """Each token has the label of its first sampled or else its first character, by the tokenizer's own offsets."""
     labels = labelled(borders, len(text))
-    ours = encode(tokenizer, text, at_walls(tokenizer, text))
+    ours = encode_text(tokenizer, text, at_walls(tokenizer, text))
     runs, straddling = attribute(tokenizer, ours, labels)
     assert attribute_in_python(tokenizer, ours, labels) == (runs, straddling)
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
@@ -200,9 +209,9 @@ def test_an_added_token_that_is_layout_keeps_its_ids(layout: str) -> None:
     assert isinstance(tokenizer, LoadedTokenizer)
     for text in (f"a{layout}b", f"{layout}<|end|>x{layout}{layout}", layout):
         whole = backend.encode(text, add_special_tokens=False).ids
-        assert encode(tokenizer, text, at_walls(tokenizer, text)).ids.tolist() == whole
+        assert encode_text(tokenizer, text, at_walls(tokenizer, text)).ids.tolist() == whole
         own = cut_at_own(tokenizer, text, find_special_tokens(text, tokenizer.vocab.reserved_texts))
-        assert encode(tokenizer, text, own).ids.tolist() == whole
+        assert encode_text(tokenizer, text, own).ids.tolist() == whole
 
 
 def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +222,7 @@ def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPat
     text = "naïve text, 你好 and e\u0301 more of it " * 20
     labels = [LabelledSpan(0, 300, 0, (), Channel.CONTENT, True, True)]
     labels.append(LabelledSpan(300, len(text), 1, (), Channel.CONTENT, False, True))
-    encoded = encode(tokenizer, text, Cuts([]))
+    encoded = encode_text(tokenizer, text, Cuts([]))
     first = attribute(tokenizer, encoded, labels)
     for cache in (tokenizer.vocab._places_cache, tokenizer.vocab._kept_texts):
         assert cache._young
@@ -224,7 +233,7 @@ def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPat
 def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = load_tokenizer(EMBEDDED, bpe_engine="tokenizers")
     texts = ["", "a<|end|>", "<|end|><|turn|>b", "no token"]
-    alone = [encode(tokenizer, text, at_walls(tokenizer, text)) for text in texts]
+    alone = [encode_text(tokenizer, text, at_walls(tokenizer, text)) for text in texts]
     calls = []
     encode_pieces = Vocab.encode_pieces
 
@@ -235,6 +244,42 @@ def test_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Vocab, "encode_pieces", counted)
     assert encode_texts(tokenizer, [(text, at_walls(tokenizer, text)) for text in texts]) == alone
     assert calls == [["a", "b", "no token"]]
+
+
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=needs_c), "tokenizers"])
+def test_plain_texts_are_encoded_in_one_call_as_one_by_one(monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
+    tokenizer = load_tokenizer(EMBEDDED, bpe_engine=engine)
+    plain, end, turn = tokenizer.vocab.plain, "<|end|>", "<|turn|>"
+    texts = ["", f"a{end}", f"{end}{turn}b{end}", f"{turn}é{end}", "no token", f"a{end}"]
+    own = [TokenMatch(0, 7, end)]
+    cuts = [Cuts(own if text.startswith(end) else [], plain) for text in texts]
+    alone = [encode_text(tokenizer, text, each) for text, each in zip(texts, cuts, strict=True)]
+    calls = []
+    encode_plain = PlainEncoder.encode
+
+    def counted(encoder: PlainEncoder, pieces: list[str], *, first: set[int]) -> list[PackedIds]:
+        calls.append((pieces, first))
+        return encode_plain(encoder, pieces, first=first)
+
+    monkeypatch.setattr(PlainEncoder, "encode", counted)
+    assert encode_texts(tokenizer, list(zip(texts, cuts, strict=True))) == alone
+    assert calls == [([texts[1], texts[2].removeprefix(end), *texts[3:]], {0, 2, 3, 4})]
+
+
+def test_plain_texts_and_others_can_be_encoded_together() -> None:
+    letters = {letter: number for number, letter in enumerate(("▁", "a", *string.printable.replace("a", "")))}
+    backend = Tokenizer(models.BPE(letters, []))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    backend.decoder = decoders.Metaspace(prepend_scheme="first")
+    backend.add_special_tokens([AddedToken("<end>", normalized=False)])
+    end = backend.token_to_id("<end>")
+    tokenizer = adopt_tokenizer(backend)
+    assert isinstance(tokenizer, LoadedTokenizer)
+    plain, mark = tokenizer.vocab.plain, TokenMatch(0, 5, "<end>")
+    texts = [("a", Cuts([])), ("", Cuts([], plain)), ("<end>a", Cuts([mark], plain)), ("a", Cuts([], plain))]
+    encoded = encode_texts(tokenizer, [*texts, ("<end>a", Cuts([mark]))])
+    assert [own and list(own.ids) for own in encoded[:4]] == [[0, 1], [], [end, 1], [0, 1]]
+    assert encoded[4] == encode_text(tokenizer, "<end>a", Cuts([mark]))
 
 
 MARKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_from(["<a>", "<b>"])), max_size=5)
@@ -309,7 +354,7 @@ SPANS = st.lists(
 @given(st.text("ab é<|end|>", max_size=40), SPANS)
 def test_labels_that_are_empty_or_alike_are_merged_as_in_python(text: str, rows: list[Any]) -> None:
     tokenizer = load_tokenizer(EMBEDDED)
-    encoded = encode(tokenizer, text, at_walls(tokenizer, text))
+    encoded = encode_text(tokenizer, text, at_walls(tokenizer, text))
     labels, place = [], 0
     for size, *kind in rows:
         end = min(place + size, len(text))

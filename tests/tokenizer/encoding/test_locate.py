@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from renderers import EMBEDDED, LoadedTokenizer, load_tokenizer
 from renderers.core.native import COMPILED
 from renderers.core.special_tokens import find_special_tokens
-from renderers.tokenizer.encoding.encode import Cuts, cut_at_own, encode_texts
+from renderers.tokenizer.encoding.encode import Cuts, cut_at_own, encode_text
 from renderers.tokenizer.encoding.locate import EncodedText, _aligned, _PieceTokens, _sized, locate, locate_in_python
 from renderers.tokenizer.encoding.piece_cache import unpack_ids
 from tests.support.corpus import nasty_texts
@@ -24,7 +24,7 @@ needs_c = pytest.mark.skipif(not COMPILED, reason="the C extension was not built
 
 
 def check(tokenizer: LoadedTokenizer, text: str, cuts: Cuts, places: list[int]) -> None:
-    (encoded,) = encode_texts(tokenizer, [(text, cuts)])
+    encoded = encode_text(tokenizer, text, cuts)
     places = sorted(place for place in places if place <= len(text))
     assert locate(tokenizer.vocab, encoded, places) == locate_in_python(tokenizer.vocab, encoded, places), text
 

@@ -21,7 +21,7 @@ def test_reserved_texts_become_ordinary_tokens_and_the_rest_keeps_its_ids() -> N
     backend.add_tokens([AddedToken("\n\n", normalized=False)])
     assert backend.encode("a<end>\n\n").ids == [97, 256, 257]
     plain = encoder(backend, "<end>")
-    assert list(unpack_ids(plain.encode(["a<end>\n\n"], first=True)[0])) == [97, *b"<end>", 257]
+    assert list(unpack_ids(plain.encode(["a<end>\n\n"], first={0})[0])) == [97, *b"<end>", 257]
     places = plain.places("a<end>\n\n", first=False)
     assert (places.starts[-1], places.ends[-1]) == (6, 8)
     assert backend.encode("<end>").ids == [256]
@@ -33,8 +33,8 @@ def test_only_the_first_text_has_the_space_that_a_first_text_gets() -> None:
     backend.add_special_tokens([AddedToken("<end>", normalized=False)])
     assert backend.encode("a<end>a").ids == [0, 1, 2, 1]
     plain = encoder(backend, "<end>")
-    assert [list(unpack_ids(piece)) for piece in plain.encode(["a", "a"], first=True)] == [[0, 1], [1]]
-    assert [list(unpack_ids(piece)) for piece in plain.encode(["a", "a"], first=False)] == [[1], [1]]
+    assert [list(unpack_ids(piece)) for piece in plain.encode(["a", "a"], first={0})] == [[0, 1], [1]]
+    assert [list(unpack_ids(piece)) for piece in plain.encode(["a", "a"], first=())] == [[1], [1]]
 
 
 def test_a_vocabulary_that_comes_to_a_control_token_by_itself_is_refused() -> None:

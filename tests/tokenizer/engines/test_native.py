@@ -122,9 +122,9 @@ def test_tokens_that_overlap_are_found_within_pieces_and_are_text_for_plain_text
     assert engine is not None
     texts = ["]~b]ai]~!b[", "a]~b]]~b]", "]~b]]", "plain", "]~"]
     assert unpacked(engine.encode(texts)) == encode_batch(backend, texts)
-    assert engine.encode(texts) != vocab.plain.encode(texts, first=True)
+    assert engine.encode(texts) != vocab.plain.encode(texts, first={0})
     numbers = {vocab.added_tokens[token] for token in ("]~b]", "]~!b[", "b]]")}
-    for ids in vocab.plain.encode(texts, first=True):
+    for ids in vocab.plain.encode(texts, first={0}):
         assert numbers.isdisjoint(unpack_ids(ids))
 
 

@@ -7,7 +7,7 @@ import itertools
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from renderers.core.native import native
 from renderers.core.spans import Channel, LabelledSpan, TokenMatch
@@ -54,21 +54,32 @@ def cut_at_own(tokenizer: LoadedTokenizer, text: str, own: Iterable[TokenMatch])
     return Cuts(marks, tokenizer.vocab.plain)
 
 
-def encode_texts(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
-    """Encode rendered texts, adding no special tokens.
+def encode_texts(tokenizer: LoadedTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText | None]:
+    """Encode rendered texts, adding no special tokens. A text with a lone surrogate is None.
 
-    The engine in C encodes all texts in one call. The pieces of those that it does not take are encoded in another.
+    The engine in C encodes all texts in one call. The pieces of those that it does not take are encoded in another,
+    with `Cuts.plain` if they have one.
     """
     encoded = _encode_at_once(tokenizer, texts)
-    if None not in encoded:
-        return cast("list[EncodedText]", encoded)
-    others = iter(_encode_in_pieces(tokenizer, [pair for pair, own in zip(texts, encoded, strict=True) if own is None]))
-    return [next(others) if own is None else own for own in encoded]
+    left = [at for at, own in enumerate(encoded) if own is None and _has_utf8_form(texts[at][0])]
+    if left:
+        for at, own in zip(left, _encode_in_pieces(tokenizer, [texts[at] for at in left]), strict=True):
+            encoded[at] = own
+    return encoded
 
 
 def encode_text(tokenizer: AnyTokenizer, text: str, cuts: Cuts) -> EncodedText:
-    """Encode a rendered text, adding no special tokens."""
-    return encode_texts(tokenizer, [(text, cuts)])[0]
+    """Encode a rendered text, adding no special tokens. Raise `UnencodableTextError` if it has a lone surrogate."""
+    (encoded,) = _encode_at_once(tokenizer, [(text, cuts)])
+    return encoded or _encode_in_pieces(tokenizer, [(text, cuts)])[0]
+
+
+def _has_utf8_form(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _encode_at_once(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText | None]:
@@ -85,18 +96,33 @@ def _unpack(text: str, parts: EncodedParts) -> EncodedText:
     return EncodedText(text, array("I", ids), array("q", borders), array("q", ends), None)
 
 
+class _Pieces(NamedTuple):
+    """Texts to encode in one call, and the indices of those at the start of their whole text."""
+
+    texts: list[str]
+    first: set[int]
+
+
 def _encode_in_pieces(tokenizer: AnyTokenizer, texts: Sequence[tuple[str, Cuts]]) -> list[EncodedText]:
+    """Encode texts with one call for the vocabulary, and one for each encoder of plain text."""
     vocab = tokenizer.vocab
     split = [(text, *cuts, *split_text(text, cuts.marks)) for text, cuts in texts]
-    encoded = vocab.encode_pieces([piece for _, _, plain, _, between in split if plain is None for piece in between])
-    joined, used = [], 0
-    for text, marks, plain, borders, between in split:
-        if plain is None:
-            pieces, first = encoded, used
-            used += len(between)
-        else:
-            pieces, first = plain.encode(between, first=not marks or marks[0].start > 0), 0
-        ids, ends = join_pieces(pieces, first, borders, marks, vocab.added_tokens)
+    pieces: dict[PlainEncoder | None, _Pieces] = {}
+    places: list[int] = []
+    for _, marks, plain, _, between in split:
+        own = pieces.setdefault(plain, _Pieces([], set()))
+        place = len(own.texts)
+        if between and (not marks or marks[0].start > 0):
+            own.first.add(place)
+        own.texts.extend(between)
+        places.append(place)
+    encoded = {
+        plain: plain.encode(own.texts, first=own.first) if plain else vocab.encode_pieces(own.texts)
+        for plain, own in pieces.items()
+    }
+    joined = []
+    for (text, marks, plain, borders, _), place in zip(split, places, strict=True):
+        ids, ends = join_pieces(encoded[plain], place, borders, marks, vocab.added_tokens)
         joined.append(EncodedText(text, array("I", ids), array("q", borders), array("q", ends), plain))
     return joined
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from renderers.core.text import compile_alternation
@@ -57,9 +57,9 @@ class PlainEncoder:
             if number in ids:
                 raise TypeError(f"this vocabulary has no encoding of {text!r} but its special token")
 
-    def encode(self, texts: Sequence[str], *, first: bool) -> list[PackedIds]:
-        """Encode texts that each follow a special token, except the first text if `first`."""
-        marked = [text if first and not at else _ISOLATOR + text for at, text in enumerate(texts)]
+    def encode(self, texts: Sequence[str], *, first: Collection[int]) -> list[PackedIds]:
+        """Encode texts that each follow a special token, except those with the indices in `first`."""
+        marked = [text if at in first else _ISOLATOR + text for at, text in enumerate(texts)]
         return self._cache.lookup(marked)
 
     def places(self, text: str, *, first: bool) -> TokenPlaces:

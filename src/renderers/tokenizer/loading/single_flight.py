@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from renderers.core.exceptions import copy_exception
 
 V = TypeVar("V")
 
@@ -25,17 +26,6 @@ class _Flight(Generic[V]):
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.outcome: tuple[V] | Exception | None = None
-
-
-def _copy_of(error: Exception) -> Exception:
-    # Raising one object in several threads would mix their tracebacks.
-    try:
-        return copy.copy(error)
-    except Exception:
-        # The constructor takes other arguments than `args`.
-        copied = type(error).__new__(type(error), *error.args)
-        copied.__dict__.update(vars(error))
-        return copied
 
 
 class SingleFlight(Generic[V]):
@@ -75,7 +65,8 @@ class SingleFlight(Generic[V]):
         # If the running thread is interrupted, its lock is released and the next waiting thread runs the work.
         with flight.lock:
             if isinstance(flight.outcome, Exception):
-                raise _copy_of(flight.outcome) from flight.outcome
+                # Raising one object in several threads would mix their tracebacks.
+                raise copy_exception(flight.outcome) from flight.outcome
             if flight.outcome is not None:
                 return flight.outcome[0]
             try:
