@@ -18,13 +18,13 @@ static PyMethodDef methods[] = {
      "`block` is a compiled vocabulary. `cache` is a bytearray for words. With `normalized`, texts are in the normal form\n"
      "of the vocabulary. `renderers.tokenizer.compiled.block` has the format."},
     {"encode_parts", native_encode_parts, METH_VARARGS,
-     "encode_parts(block, cache, seen, texts, marks, added, young, old, shortest): for each text its ids, the borders of\n"
-     "its parts, and the number of ids up to the end of each part; and a dict of ids by piece. None in place of a text\n"
-     "with a lone surrogate, or if a piece is left out because of its characters.\n\n"
+     "encode_parts(block, cache, seen, texts, marks, added, young, old, shortest, normalize): for each text its ids, the\n"
+     "borders of its parts, and the number of ids up to the end of each part; and a dict of ids by piece. None in place\n"
+     "of a text with a lone surrogate, or if a piece is left out because of its characters.\n\n"
      "`marks` cut the texts, and `added` has their ids. Pieces of at least `shortest` characters that come again are\n"
      "looked up in the dicts `young` and `old`. The dict has those that `young` does not have. `seen` has marks of the\n"
-     "pieces that came before; all did if it is empty. `block` and `cache` are those of `encode_bpe`. Other threads can\n"
-     "run between pieces."},
+     "pieces that came before; all did if it is empty. `normalize` is called with the pieces that the normalizer may\n"
+     "change. `block` and `cache` are those of `encode_bpe`. Other threads can run between pieces."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,

@@ -115,7 +115,7 @@ def _encode_parts() -> Call:
     added: Any = {token: number for number, (_, _, token) in enumerate(marks)}
     young: Any = {"a" * 60: array("I", [7]).tobytes()}
     old = dict(young)
-    arguments = [_block(), bytearray(2**12), bytearray(), ("a" * 100,) * 2, (marks, marks), added, young, old, 1]
+    arguments = [_block(), bytearray(2**12), bytearray(), ("a" * 100,) * 2, (marks, marks), added, young, old, 1, str]
     return native.encode_parts, arguments, [marks, added, young, old]
 
 

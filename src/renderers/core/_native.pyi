@@ -93,6 +93,7 @@ def encode_parts(
     young: dict[str, bytes],
     old: dict[str, bytes],
     shortest: int,
+    normalize: Callable[[str], str],
     /,
 ) -> tuple[tuple[tuple[bytes, bytes, bytes] | None, ...], dict[str, bytes]]: ...
 def keeps_bpe(block: bytes | bytearray | memoryview | mmap, text: str, /) -> bool: ...
