@@ -193,8 +193,9 @@ PyObject *native_attribute(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *text, *tuple, *run, *result = NULL;
     Encoded encoded = {0};
-    if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!O!:attribute", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
-                          &encoded.end_places, &PyTuple_Type, &tuple, &PyType_Type, &run))
+    if (!PyArg_ParseTuple(args, "Uy*y*y*y*Uy*O!O!:attribute", &text, &encoded.ids, &encoded.sizes,
+                          &encoded.border_places, &encoded.end_places, &encoded.normalized, &encoded.moves,
+                          &PyTuple_Type, &tuple, &PyType_Type, &run))
         return NULL;
     LabelRuns labels = {0};
     int failed = begin(&labels, text, run) < 0;
@@ -257,10 +258,10 @@ PyObject *native_attribute_spans(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *text, *spans, *results, *channel_of, *kinds, *role, *headers, *marks, *settings, *run, *result = NULL;
     Encoded encoded = {0};
-    if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!O!OO!UO!O!O!O!:attribute_spans", &text, &encoded.ids, &encoded.sizes,
-                          &encoded.border_places, &encoded.end_places, &PyTuple_Type, &spans, &PyList_Type, &results,
-                          &channel_of, &PyTuple_Type, &kinds, &role, &PyList_Type, &headers, &PyList_Type, &marks,
-                          &PyTuple_Type, &settings, &PyType_Type, &run))
+    if (!PyArg_ParseTuple(args, "Uy*y*y*y*Uy*O!O!OO!UO!O!O!O!:attribute_spans", &text, &encoded.ids, &encoded.sizes,
+                          &encoded.border_places, &encoded.end_places, &encoded.normalized, &encoded.moves,
+                          &PyTuple_Type, &spans, &PyList_Type, &results, &channel_of, &PyTuple_Type, &kinds, &role,
+                          &PyList_Type, &headers, &PyList_Type, &marks, &PyTuple_Type, &settings, &PyType_Type, &run))
         return NULL;
     LabelRuns labels = {0};
     TurnRules rules = {.text = text, .length = PyUnicode_GetLength(text)};

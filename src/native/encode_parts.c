@@ -1,7 +1,7 @@
 /* Encode texts that are cut at special tokens, with a cache of their pieces.
 
    `renderers.tokenizer.compiled.twin` does the same in Python. Inputs are not trusted. Other threads and the Python code
-   of a lookup cannot change what is in use: buffers are locked, and the matches are copied first. */
+   of a lookup or of the normalizer cannot change what is in use: buffers are locked, and the matches are copied first. */
 
 #include "bpe.h"
 #include "pieces.h"
@@ -23,6 +23,7 @@ typedef struct {
     Encoder encoder;
     PyObject *young, *old; /* dicts of the ids of pieces */
     PyObject *fresh;       /* a dict: the ids that `young` does not have */
+    PyObject *normalize;   /* a function that normalizes a piece */
     Py_ssize_t shortest;   /* the characters of the shortest piece that is looked up */
     char *seen;            /* sets of marks of the pieces that were encoded, as uint32, the last one first */
     size_t seen_count;     /* of sets */
@@ -77,30 +78,55 @@ static PyObject *find_known(const Pieces *pieces, PyObject *piece)
     return ids;
 }
 
-static Status encode_new(Pieces *pieces, const uint8_t *bytes, size_t size)
+/* Return the piece of a text up to the place of a cursor. */
+static PyObject *piece_of(const StrCursor *cursor, Py_ssize_t start)
+{
+    return PyUnicode_Substring(cursor->text, start, cursor->character);
+}
+
+/* Append the ids of a piece that the normalizer may change. */
+static Status encode_normalized(Pieces *pieces, const StrCursor *cursor, Py_ssize_t start)
+{
+    PyObject *piece = piece_of(cursor, start);
+    PyObject *written = piece == NULL ? NULL : PyObject_CallFunctionObjArgs(pieces->normalize, piece, NULL);
+    /* A copy, as the other function would keep the bytes as long as the str. Raises if it is not one. */
+    PyObject *encoded = written == NULL ? NULL : PyUnicode_AsUTF8String(written);
+    Status status = FAILED;
+    if (encoded != NULL) {
+        const uint8_t *bytes = (const uint8_t *)PyBytes_AsString(encoded);
+        int failed = encode_bytes(&pieces->encoder, bytes, (size_t)PyBytes_Size(encoded), 1);
+        status = failed < 0 ? FAILED : failed > 0 ? REFUSED : DONE;
+    }
+    Py_XDECREF(piece);
+    Py_XDECREF(written);
+    Py_XDECREF(encoded);
+    return status;
+}
+
+/* Append the ids of the piece from a start up to the place of a cursor. */
+static Status encode_new(Pieces *pieces, const StrCursor *cursor, Py_ssize_t start, const uint8_t *bytes, size_t size)
 {
     int status = encode_bytes(&pieces->encoder, bytes, size, 0);
-    return status < 0 ? FAILED : status > 0 ? REFUSED : DONE;
+    return status < 0 ? FAILED : status > 0 ? encode_normalized(pieces, cursor, start) : DONE;
 }
 
 /* Append the ids of a piece from the caches, or encode it for them. */
-static Status encode_long(Pieces *pieces, PyObject *piece, const uint8_t *bytes, size_t size)
+static Status encode_long(Pieces *pieces, const StrCursor *cursor, Py_ssize_t start, const uint8_t *bytes, size_t size)
 {
-    PyObject *ids = find_known(pieces, piece);
-    if (ids == NULL && PyErr_Occurred())
-        return FAILED;
-    Status status;
+    PyObject *piece = piece_of(cursor, start), *ids = piece == NULL ? NULL : find_known(pieces, piece);
+    Status status = FAILED;
     if (ids != NULL)
         status = append_known(&pieces->encoder, ids);
-    else {
+    else if (!PyErr_Occurred()) {
         size_t before = pieces->encoder.count;
-        status = encode_new(pieces, bytes, size);
+        status = encode_new(pieces, cursor, start, bytes, size);
         if (status == DONE) {
             Py_ssize_t added = (Py_ssize_t)((pieces->encoder.count - before) * sizeof(uint32_t));
             ids = PyBytes_FromStringAndSize(added ? (const char *)(pieces->encoder.ids + before) : NULL, added);
             status = ids == NULL || PyDict_SetItem(pieces->fresh, piece, ids) < 0 ? FAILED : DONE;
         }
     }
+    Py_XDECREF(piece);
     Py_XDECREF(ids);
     return status;
 }
@@ -141,11 +167,8 @@ static Status encode_piece(Pieces *pieces, StrCursor *cursor, Py_ssize_t end)
     move_to(cursor, end);
     size_t size = (size_t)(cursor->bytes + cursor->byte - bytes);
     if (end - start < pieces->shortest || !was_seen(pieces, bytes, size))
-        return encode_new(pieces, bytes, size);
-    PyObject *piece = PyUnicode_Substring(cursor->text, start, end);
-    Status status = piece == NULL ? FAILED : encode_long(pieces, piece, bytes, size);
-    Py_XDECREF(piece);
-    return status;
+        return encode_new(pieces, cursor, start, bytes, size);
+    return encode_long(pieces, cursor, start, bytes, size);
 }
 
 /* Append the ids of a text. Write the borders of its parts, and the number of ids up to the end of each. */
@@ -255,9 +278,9 @@ PyObject *native_encode_parts(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *texts, *marks, *added, *rows = NULL, *result = NULL;
     Vocabulary vocabulary;
     Pieces pieces = {.encoder = {.vocabulary = &vocabulary}};
-    if (!PyArg_ParseTuple(args, "y*w*w*O!O!O!O!O!n:encode_parts", &block, &cache, &seen, &PyTuple_Type, &texts,
+    if (!PyArg_ParseTuple(args, "y*w*w*O!O!O!O!O!nO:encode_parts", &block, &cache, &seen, &PyTuple_Type, &texts,
                           &PyTuple_Type, &marks, &PyDict_Type, &added, &PyDict_Type, &pieces.young, &PyDict_Type,
-                          &pieces.old, &pieces.shortest))
+                          &pieces.old, &pieces.shortest, &pieces.normalize))
         return NULL;
     pieces.seen = seen.buf;
     pieces.seen_count = (size_t)seen.len / (MARKS * sizeof(uint32_t));

@@ -75,6 +75,8 @@ void release_encoded(Encoded *encoded)
     PyBuffer_Release(&encoded->sizes);
     PyBuffer_Release(&encoded->border_places);
     PyBuffer_Release(&encoded->end_places);
+    PyBuffer_Release(&encoded->moves);
+    PyMem_Free(encoded->borders);
 }
 
 /* Return 1 if positions do not decrease and are at most `most`, 0 with an error if not. */
@@ -91,14 +93,57 @@ static int are_in_order(const int64_t *positions, Py_ssize_t count, Py_ssize_t m
     return 1;
 }
 
-/* Check the buffers of an encoded text. Return -1 with an error if they do not fit together. */
-static int check(Encoded *encoded, PyObject *text)
+/* Return a place of the normalized text, with the number of moves up to it. Places must be in order. */
+static int64_t moved(const Encoded *encoded, int64_t place, Py_ssize_t *passed)
+{
+    const Move *moves = encoded->moves.buf;
+    while (*passed < encoded->moves.len / (Py_ssize_t)sizeof(Move) && moves[*passed].from <= place)
+        ++*passed;
+    return *passed ? moves[*passed - 1].to + (place - moves[*passed - 1].from) : place;
+}
+
+/* Change places of a text, and copy its borders, to those of the normalized text. Return -1 with an error. */
+static int move_places(Encoded *encoded, Py_ssize_t most, Py_ssize_t *places, Py_ssize_t count)
+{
+    const int64_t *borders = encoded->border_places.buf;
+    const Move *moves = encoded->moves.buf;
+    for (Py_ssize_t at = 0; at < encoded->moves.len / (Py_ssize_t)sizeof(Move); at++)
+        if (moves[at].from < 0 || moves[at].from > most || moves[at].to < 0 || moves[at].to > encoded->length) {
+            PyErr_SetString(PyExc_ValueError, "moves must be within the text");
+            return -1;
+        }
+    if (!are_in_order(borders, encoded->parts + 1, most))
+        return -1;
+    encoded->borders = PyMem_Malloc(((size_t)encoded->parts + 1) * sizeof(int64_t));
+    if (encoded->borders == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_ssize_t passed = 0;
+    for (Py_ssize_t at = 0; at <= encoded->parts; at++)
+        encoded->borders[at] = moved(encoded, borders[at], &passed);
+    int64_t last = 0;
+    passed = 0;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        const int64_t place = moved(encoded, places[at], &passed);
+        if (place < last || place > encoded->length) {
+            PyErr_SetString(PyExc_ValueError, "moves must be in order and within the text");
+            return -1;
+        }
+        places[at] = (Py_ssize_t)place;
+        last = place;
+    }
+    return 0;
+}
+
+/* Check the buffers of an encoded text, and move its places. Return -1 with an error if they do not fit together. */
+static int check(Encoded *encoded, PyObject *text, Py_ssize_t *places, Py_ssize_t count)
 {
     Py_ssize_t size;
-    const char *bytes = PyUnicode_AsUTF8AndSize(text, &size);
+    const char *bytes = PyUnicode_AsUTF8AndSize(encoded->normalized, &size);
     if (bytes == NULL)
         return -1;
-    encoded->length = PyUnicode_GetLength(text);
+    encoded->length = PyUnicode_GetLength(encoded->normalized);
     encoded->start = (ByteCursor){bytes, size, size == encoded->length, 0, 0};
     encoded->tokens = (Tokens){encoded->ids.buf, encoded->ids.len / (Py_ssize_t)sizeof(uint32_t), encoded->sizes.buf,
                                encoded->sizes.len / (Py_ssize_t)sizeof(uint32_t)};
@@ -107,8 +152,9 @@ static int check(Encoded *encoded, PyObject *text)
         PyErr_SetString(PyExc_ValueError, "there must be one more border than parts");
         return -1;
     }
-    encoded->borders = encoded->border_places.buf;
     encoded->ends = encoded->end_places.buf;
+    if (move_places(encoded, PyUnicode_GetLength(text), places, count) < 0)
+        return -1;
     return are_in_order(encoded->borders, encoded->parts + 1, encoded->length) &&
                    are_in_order(encoded->ends, encoded->parts, encoded->tokens.count)
                ? 0
@@ -173,14 +219,13 @@ static PyObject *list_of(const Py_ssize_t *numbers, Py_ssize_t count)
     return list;
 }
 
-PyObject *located(Encoded *encoded, PyObject *text, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
-                  void *context)
+PyObject *located(Encoded *encoded, PyObject *text, Py_ssize_t *places, Py_ssize_t count, Finish finish, void *context)
 {
     PyObject *unknown = PyList_New(0), *result = NULL;
     Py_ssize_t *found = PyMem_Malloc(2 * ((size_t)count + 1) * sizeof(Py_ssize_t));
     if (found == NULL)
         PyErr_NoMemory();
-    if (unknown != NULL && found != NULL && check(encoded, text) == 0) {
+    if (unknown != NULL && found != NULL && check(encoded, text, places, count) == 0) {
         Py_ssize_t part = locate(encoded, places, count, unknown, found, found + count);
         if (part >= 0 && part < encoded->parts)
             result = PyLong_FromSsize_t(part);
@@ -205,8 +250,8 @@ PyObject *native_locate(PyObject *module, PyObject *args)
     (void)module;
     PyObject *text, *places, *result = NULL;
     Encoded encoded = {0};
-    if (!PyArg_ParseTuple(args, "Uy*y*y*y*O!", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
-                          &encoded.end_places, &PyList_Type, &places))
+    if (!PyArg_ParseTuple(args, "Uy*y*y*y*Uy*O!", &text, &encoded.ids, &encoded.sizes, &encoded.border_places,
+                          &encoded.end_places, &encoded.normalized, &encoded.moves, &PyList_Type, &places))
         return NULL;
     Py_ssize_t count = PyList_Size(places);
     Py_ssize_t *numbers = numbers_of(places, count, PyUnicode_GetLength(text));

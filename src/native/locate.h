@@ -21,24 +21,30 @@ typedef struct {
     Py_ssize_t known;
 } Tokens;
 
+/* A place of a text, and the same place of its normalized form. */
+typedef struct {
+    int64_t from, to;
+} Move;
+
 /* A text that was cut into parts, and its tokens. Parts with odd numbers are one special token each. */
 typedef struct {
+    PyObject *normalized; /* the text as its tokens have it */
     ByteCursor start;
     Tokens tokens;
-    const int64_t *borders; /* the start of each part, and the end of the last */
-    const int64_t *ends;    /* the number of tokens up to the end of each part */
+    int64_t *borders;    /* the start of each part, and the end of the last, in the normalized text */
+    const int64_t *ends; /* the number of tokens up to the end of each part */
     Py_ssize_t parts;
     Py_ssize_t length;
-    Py_buffer ids, sizes, border_places, end_places;
+    Py_buffer ids, sizes, border_places, end_places, moves;
 } Encoded;
 
 /* A function that makes the result of the tokens at places: the first across each, and the number that start before. */
 typedef PyObject *(*Finish)(void *context, const Py_ssize_t *firsts, Py_ssize_t *stops, Py_ssize_t count);
 
-/* Locate the tokens at places, which must be in order and within the text. Return the result of `finish`, or a list of
-   ids with unknown sizes, or the number of a part with sizes that do not add up. The buffers are checked here. */
-PyObject *located(Encoded *encoded, PyObject *text, const Py_ssize_t *places, Py_ssize_t count, Finish finish,
-                  void *context);
+/* Locate the tokens at places, which must be in order and within the text. They become places of the normalized text.
+   Return the result of `finish`, or a list of ids with unknown sizes, or the number of a part with sizes that do not
+   add up. The buffers are checked here. */
+PyObject *located(Encoded *encoded, PyObject *text, Py_ssize_t *places, Py_ssize_t count, Finish finish, void *context);
 
 void release_encoded(Encoded *encoded);
 

@@ -4,12 +4,13 @@
 
 static PyMethodDef methods[] = {
     {"attribute", native_attribute, METH_VARARGS,
-     "attribute(text, ids, sizes, borders, ends, labels, run): the labels of a text as runs of tokens, and the tokens\n"
-     "across a border of sampled text. Otherwise as `locate`.\n\n"
+     "attribute(text, ids, sizes, borders, ends, normalized, moves, labels, run): the labels of a text as runs of tokens,\n"
+     "and the tokens across a border of sampled text. Otherwise as `locate`.\n\n"
      "`labels` are tuples of seven: start, end, message, path, channel, sampled, content. `run` is the class of runs."},
     {"attribute_spans", native_attribute_spans, METH_VARARGS,
-     "attribute_spans(text, ids, sizes, borders, ends, spans, results, channel_of, channels, role, headers, marks, rules,\n"
-     "run): the result of `attribute` for the labels of spans. None if Python has to find a turn.\n\n"
+     "attribute_spans(text, ids, sizes, borders, ends, normalized, moves, spans, results, channel_of, channels, role,\n"
+     "headers, marks, rules, run): the result of `attribute` for the labels of spans. None if Python has to find a turn.\n"
+     "\n"
      "The arguments are those of `index_spans`, `find_turns` and `attribute`. Headers of messages without spans do not\n"
      "count."},
     {"encode_bpe", native_encode_bpe, METH_VARARGS,
@@ -18,13 +19,14 @@ static PyMethodDef methods[] = {
      "`block` is a compiled vocabulary. `cache` is a bytearray for words. With `normalized`, texts are in the normal form\n"
      "of the vocabulary. `renderers.tokenizer.compiled.block` has the format."},
     {"encode_parts", native_encode_parts, METH_VARARGS,
-     "encode_parts(block, cache, seen, texts, marks, added, young, old, shortest): for each text its ids, the borders of\n"
-     "its parts, and the number of ids up to the end of each part; and a dict of ids by piece. None in place of a text\n"
-     "with a lone surrogate, or if a piece is left out because of its characters.\n\n"
+     "encode_parts(block, cache, seen, texts, marks, added, young, old, shortest, normalize): for each text its ids, the\n"
+     "borders of its parts, and the number of ids up to the end of each part; and a dict of ids by piece. None in place\n"
+     "of a text with a lone surrogate, or if a piece is left out because of its characters.\n\n"
      "`marks` cut the texts, and `added` has their ids. Pieces of at least `shortest` characters that come again are\n"
      "looked up in the dicts `young` and `old`. The dict has those that `young` does not have. `seen` has sets of four\n"
-     "marks of the pieces that came before, as uint32; all did if it has no set. `block` and `cache` are those of\n"
-     "`encode_bpe`. Other threads can run between pieces."},
+     "marks of the pieces that came before, as uint32; all did if it has no set. `normalize` is called with the pieces\n"
+     "that the normalizer may change. `block` and `cache` are those of `encode_bpe`. Other threads can run between\n"
+     "pieces."},
     {"expand", native_expand, METH_VARARGS,
      "expand(runs, column): a list with an item of each run for each of its tokens. Runs begin with their ends."},
     {"find", native_find, METH_VARARGS,
@@ -94,12 +96,13 @@ static PyMethodDef methods[] = {
      "the end of each part as int64. Pieces from `first` on are the ids of the parts that are not empty, as bytes.\n"
      "`borders` are those of `split_text`, and matches end with their token."},
     {"locate", native_locate, METH_VARARGS,
-     "locate(text, ids, sizes, borders, ends, places): for each place in a text, the first token across it and the\n"
-     "number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part if\n"
-     "the sizes of its tokens do not add up to it.\n\n"
+     "locate(text, ids, sizes, borders, ends, normalized, moves, places): for each place in a text, the first token across\n"
+     "it and the number of tokens that start before it. A list of ids if their sizes are unknown, or the number of a part\n"
+     "if the sizes of its tokens do not add up to it.\n\n"
      "`ids` are uint32. `sizes` are the bytes of each token plus 1 as uint32, 0 if unknown. `borders` are the places\n"
      "between the parts of the text, `ends` the number of ids up to the end of each part, as int64. Odd parts are one\n"
-     "token."},
+     "token. `normalized` is the text that the tokens have. `moves` are pairs of int64: from a place of the text on, its\n"
+     "characters are at this place of the normalized text and after it."},
     {"pack_ids", native_pack_ids, METH_VARARGS,
      "pack_ids(ids, packed): write a list of ids as uint32. The result is that of `find_invalid_id`."},
     {"unpack_ids", native_unpack_ids, METH_O,

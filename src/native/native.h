@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define VERSION 35 /* increased with every change of an interface */
+#define VERSION 37 /* increased with every change of an interface */
 
 PyObject *native_attribute(PyObject *module, PyObject *args);
 PyObject *native_attribute_spans(PyObject *module, PyObject *args);

@@ -16,7 +16,7 @@ from renderers.core.tokens import TokenRun
 from renderers.rendering.span_labels import MessageSpans, Region, Turn
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
-RECORDED = 35, "d1106ecbae743615"
+RECORDED = 37, "9309884c7278eae1"
 """The version, and the digest of its interface."""
 
 FORMATS = ("block.h", "table.h")

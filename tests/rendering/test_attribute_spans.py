@@ -30,10 +30,11 @@ SIZES = array("I", [3] * 256)
 """Each token has two bytes of a text."""
 
 
-def encoded(text: str) -> tuple[str, array[int], array[int], array[int], array[int]]:
-    """Return a text of an even number of bytes, and the ids, sizes, borders and ends of its tokens."""
+def encoded(text: str) -> tuple[str, array[int], array[int], array[int], array[int], str, array[int]]:
+    """Return a text of an even number of bytes, the ids, sizes, borders and ends of its tokens, and its normal form."""
     count = len(text.encode()) // 2
-    return text, array("I", range(count)), SIZES, array("q", [0, len(text)]), array("q", [count])
+    ids, borders, ends = array("I", range(count)), array("q", [0, len(text)]), array("q", [count])
+    return text, ids, SIZES, borders, ends, text, array("q")
 
 
 @given(
@@ -110,7 +111,7 @@ def test_labels_that_were_read_are_used(monkeypatch: pytest.MonkeyPatch) -> None
 
 def usual_arguments() -> dict[str, Any]:
     text = "<a>Hi<t>Hm</t>.<e>"
-    names = ("text", "ids", "sizes", "borders", "ends")
+    names = ("text", "ids", "sizes", "borders", "ends", "normalized", "moves")
     return dict(zip(names, encoded(text), strict=True)) | {
         "spans": (Span(0, 3, 0, ()), Span(3, 15, 0, ("content",)), Span(15, 18, 0, ())),
         "results": [False],
@@ -129,6 +130,8 @@ UNFIT: dict[str, list[Any]] = {
     "ids": [[1], None],
     "borders": [array("q", [0, 99]), array("q", [0]), array("q", [3, 0])],
     "ends": [array("q", [99]), array("q", [-1]), array("q")],
+    "normalized": [b"text", None, "short", "\ud800"],
+    "moves": [None, *(array("q", moves) for moves in ([0, 99], [99, 0], [-1, 0], [0, -1], [0, 5], [3, 15, 4, 1]))],
     "spans": [[], ((0, 1),), ((0, 1, 0, []),), "span", ((0, 1, 5, ()),), ((0, 99, 0, ()),)],
     "results": [[], (), [False, False]],
     "channel_of": [None, lambda: None],

@@ -100,8 +100,9 @@ def _join_pieces() -> Call:
     return native.join_pieces, [pieces, 0, borders, marks, added], [marks, pieces, added]
 
 
-def _encoded() -> tuple[str, array[int], array[int], array[int], array[int]]:
-    return "abcdef", array("I", [0, 0, 0]), array("I", [3]), array("q", [0, 6]), array("q", [3])
+def _encoded() -> tuple[str, array[int], array[int], array[int], array[int], str, array[int]]:
+    ids, sizes, borders, ends = array("I", [0, 0, 0]), array("I", [3]), array("q", [0, 6]), array("q", [3])
+    return "abcdef", ids, sizes, borders, ends, "abcdef", array("q", [1, 1])
 
 
 def _join_regions() -> Call:
@@ -115,13 +116,13 @@ def _encode_parts() -> Call:
     added: Any = {token: number for number, (_, _, token) in enumerate(marks)}
     young: Any = {"a" * 60: array("I", [7]).tobytes()}
     old = dict(young)
-    arguments = [_block(), bytearray(2**12), bytearray(), ("a" * 100,) * 2, (marks, marks), added, young, old, 1]
+    arguments = [_block(), bytearray(2**12), bytearray(), ("a" * 100,) * 2, (marks, marks), added, young, old, 1, str]
     return native.encode_parts, arguments, [marks, added, young, old]
 
 
 def _locate() -> Call:
     encoded, places = _encoded(), [0, 1, 4, 5]
-    return native.locate, [*encoded, places], [places, encoded[-1]]
+    return native.locate, [*encoded, places], [places, *encoded[-3::2]]
 
 
 class _Channel:
@@ -131,7 +132,7 @@ class _Channel:
 def _attribute() -> Call:
     encoded = _encoded()
     labels = tuple((at, at + 1, 0, (), _Channel(), False, True) for at in range(6))
-    return native.attribute, [*encoded, labels, tuple], [encoded[-1]]
+    return native.attribute, [*encoded, labels, tuple], [*encoded[-3::2]]
 
 
 def _attribute_spans() -> Call:
@@ -146,7 +147,7 @@ def _attribute_spans() -> Call:
         return _Channel()
 
     given = [spans, results, channel_of, ("scaffold", "content", "reasoning"), "role", headers, marks, rules, tuple]
-    return native.attribute_spans, [*encoded, *given], [results, headers, marks, encoded[-1]]
+    return native.attribute_spans, [*encoded, *given], [results, headers, marks, *encoded[-3::2]]
 
 
 def _drop_channels() -> None:

@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 from tokenizers import Tokenizer, models, normalizers
 
+from renderers.tokenizer.encoding.normalized import UNCOMMON
 from renderers.tokenizer.facts import TokenizerFacts, facts_of
-from renderers.tokenizer.lazy_tokenizer import UNCOMMON, LazyTokenizer, normalizer_of
+from renderers.tokenizer.lazy_tokenizer import LazyTokenizer, normalizer_of
 
 
 def test_threads_build_it_once() -> None:

@@ -18,6 +18,8 @@ def attribute(
     sizes: array[int],
     borders: array[int],
     ends: array[int],
+    normalized: str,
+    moves: array[int],
     labels: tuple[tuple[object, ...], ...],
     run: type[_Run],
     /,
@@ -28,6 +30,8 @@ def attribute_spans(
     sizes: array[int],
     borders: array[int],
     ends: array[int],
+    normalized: str,
+    moves: array[int],
     spans: tuple[Any, ...],
     results: list[bool],
     channel_of: Callable[..., Any],
@@ -93,6 +97,7 @@ def encode_parts(
     young: dict[str, bytes],
     old: dict[str, bytes],
     shortest: int,
+    normalize: Callable[[str], str],
     /,
 ) -> tuple[tuple[tuple[bytes, bytes, bytes] | None, ...], dict[str, bytes]]: ...
 def keeps_bpe(block: bytes | bytearray | memoryview | mmap, text: str, /) -> bool: ...
@@ -109,6 +114,8 @@ def locate(
     sizes: array[int],
     borders: array[int],
     ends: array[int],
+    normalized: str,
+    moves: array[int],
     places: list[int],
     /,
 ) -> tuple[list[int], list[int]] | list[int] | int: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-NATIVE_VERSION = 35
+NATIVE_VERSION = 37
 """The interface of the C extension. An extension that was built for another version is not used."""
 
 if TYPE_CHECKING:

@@ -161,6 +161,9 @@ class ForeignVocab:
         """Return False: a wrapped class may change any text."""
         return False
 
+    def normalized(self, text: str) -> None:
+        """Return None: how a wrapped class changes a text is not known."""
+
     def places(self, text: str) -> TokenPlaces:
         """Return the places of the tokens of a text. `UnalignedError` as `offsets`."""
         return TokenPlaces.of_offsets(self.offsets(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -21,6 +22,7 @@ from renderers.tokenizer.encoding.byte_text import (
     texts_of_bytes,
     texts_of_pieces,
 )
+from renderers.tokenizer.encoding.normalized import NormalizedText, compose
 from renderers.tokenizer.encoding.piece_cache import PackedIds, PieceCache, TokenPlaces, size_of_places
 from renderers.tokenizer.encoding.plain import PlainEncoder
 from renderers.tokenizer.encoding.token_sizes import TokenSizes
@@ -210,6 +212,12 @@ class Vocab:
         if not self.facts.normalizes or (self.facts.composes and self.engines.keeps(text)):
             return True
         return self._kept_texts.lookup([text])[0]
+
+    def normalized(self, text: str) -> NormalizedText | None:
+        """Return the text that the tokens of a text have, and the places of its characters; None if not known."""
+        if not self.byte_level:
+            return NormalizedText(text.replace("▁", " "), array("q"))
+        return compose(text) if self.facts.composes else None
 
     @lazy
     def _kept_texts(self) -> PieceCache[bool]:

@@ -120,15 +120,19 @@ MARKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_fro
 ADDED = {"<a>": 7, "<b>": 2**32 - 1}
 
 
-@pytest.mark.parametrize("byte_level", [True, False])
-def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
-    backend = random_tokenizer(0, byte_level=False)
-    block = example() if byte_level else compile_vocabulary(backend, isolated=frozenset())
-    cache = bytearray(2**16)
+@pytest.mark.parametrize("kind", ["bytes", "characters", "composing"])
+def test_the_parts_of_a_text_are_encoded_alike(kind: str) -> None:
+    if kind == "composing":
+        block = composing_block()
+    elif kind == "bytes":
+        block = example()
+    else:
+        block = compile_vocabulary(random_tokenizer(0, byte_level=False), isolated=frozenset())
+    cache, normalize = bytearray(2**16), normalizers.NFC().normalize_str
 
     @settings(deadline=None)
     @given(
-        st.lists(st.tuples(st.text("aé中▁🙂\u0301 <\ud800", max_size=60), MARKS), max_size=3),
+        st.lists(st.tuples(st.text("aé中▁🙂\u0301\u0378 <\ud800", max_size=60), MARKS), max_size=3),
         st.integers(0, 8),
         st.lists(st.sampled_from([0, 1, 2])),
         st.sampled_from([0, 15, 16, 60, 400]),
@@ -139,7 +143,7 @@ def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
         old: dict[str, bytes] = {}
         seen, own_seen = bytearray(size), bytearray(size)
         for _ in range(2):
-            arguments = (texts, marks, ADDED, young, old, shortest)
+            arguments = (texts, marks, ADDED, young, old, shortest, normalize)
             found = native.encode_parts(block, cache, seen, *arguments)
             assert found == encode_parts_in_python(block, cache, own_seen, *arguments)
             assert seen == own_seen
@@ -154,7 +158,7 @@ def test_the_parts_of_a_text_are_encoded_alike(byte_level: bool) -> None:
 def test_pieces_of_one_set_that_come_in_turn_are_all_found(encode_parts: Callable[..., Any]) -> None:
     def found(seen: bytearray, *pieces: str) -> list[bool]:
         block, cache = example(), bytearray()
-        return [bool(encode_parts(block, cache, seen, (piece,), ([],), {}, {}, {}, 0)[1]) for piece in pieces]
+        return [bool(encode_parts(block, cache, seen, (piece,), ([],), {}, {}, {}, 0, str)[1]) for piece in pieces]
 
     def place_of(piece: str) -> int:
         seen = bytearray(512)
@@ -174,7 +178,7 @@ def test_pieces_of_one_set_that_come_in_turn_are_all_found(encode_parts: Callabl
 @pytest.mark.parametrize("places", list(itertools.product([0, 1], repeat=4)))
 def test_any_marks_will_do(places: tuple[int, ...]) -> None:
     def arguments(seen: bytearray) -> Any:
-        return example(), bytearray(), seen, ("a piece",), ([],), {}, {}, {}, 0
+        return example(), bytearray(), seen, ("a piece",), ([],), {}, {}, {}, 0, str
 
     mark = bytearray(16)
     native.encode_parts(*arguments(mark))
@@ -205,7 +209,7 @@ def marks_in(text: str, rows: list[tuple[int, int, str]]) -> list[TokenMatch]:
         ("marks", ([], []), ValueError),
         ("marks", ((1, 2, "<a>"),), TypeError),
         ("marks", ([(2, 1, "<a>")],), ValueError),
-        ("marks", ([(0, 9, "<a>")],), ValueError),
+        ("marks", ([(0, 10, "<a>")],), ValueError),
         ("marks", ([(-1, 0, "<a>")],), ValueError),
         ("marks", ([(1, 2, "<a>"), (0, 1, "<a>")],), ValueError),
         ("marks", ([(0, 1)],), ValueError),
@@ -213,23 +217,27 @@ def marks_in(text: str, rows: list[tuple[int, int, str]]) -> list[TokenMatch]:
         ("marks", ([(0, 1, "<c>")],), KeyError),
         ("added", {"<a>": 2**32}, OverflowError),
         ("added", {"<a>": "7"}, TypeError),
-        ("young", {"bcd": "ids"}, TypeError),
-        ("old", {"bcd": b"123"}, TypeError),
+        ("young", {"bcde\u0301": "ids"}, TypeError),
+        ("old", {"bcde\u0301": b"123"}, TypeError),
         ("old", [], TypeError),
         ("shortest", 2**70, OverflowError),
+        ("normalize", None, TypeError),
+        ("normalize", str.encode, TypeError),
+        ("normalize", lambda _: "\ud800", UnicodeEncodeError),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(name: str, value: object, error: type[Exception]) -> None:
     arguments: dict[str, object] = {
-        "block": example(),
+        "block": composing_block(),
         "cache": bytearray(),
         "seen": bytearray(),
-        "texts": ("abcd",),
+        "texts": ("abcde\u0301",),
         "marks": ([(0, 1, "<a>")],),
         "added": ADDED,
         "young": {},
         "old": {},
         "shortest": 0,
+        "normalize": str,
     }
     encode: Any = native.encode_parts
     assert encode(*arguments.values()) is not None
@@ -249,7 +257,7 @@ def test_other_threads_do_not_find_results_that_are_not_complete() -> None:
     seen: list[object] = []
     monitors = iter([check])
     Noticed.notice = lambda: next(monitors, lambda: None)()
-    rows, _ = native.encode_parts(example(), bytearray(), bytearray(), texts, marks, ADDED, {}, {}, 0)
+    rows, _ = native.encode_parts(example(), bytearray(), bytearray(), texts, marks, ADDED, {}, {}, 0, str)
     assert not seen
     assert next(monitors, None) is None
     assert len(rows) == count

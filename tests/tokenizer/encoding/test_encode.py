@@ -224,9 +224,9 @@ def test_attribution_does_not_encode_a_piece_again(monkeypatch: pytest.MonkeyPat
     labels.append(LabelledSpan(300, len(text), 1, (), Channel.CONTENT, False, True))
     encoded = encode_text(tokenizer, text, Cuts([]))
     first = attribute(tokenizer, encoded, labels)
-    for cache in (tokenizer.vocab._places_cache, tokenizer.vocab._kept_texts):
-        assert cache._young
-        monkeypatch.setattr(cache, "_encode", None)
+    assert tokenizer.vocab._kept_texts._young
+    assert not tokenizer.vocab._places_cache._young
+    monkeypatch.setattr(tokenizer.vocab._kept_texts, "_encode", None)
     assert attribute(tokenizer, encoded, labels) == first
 
 
@@ -382,5 +382,6 @@ def test_labels_that_are_empty_or_alike_are_merged_as_in_python(text: str, rows:
 def test_labels_that_do_not_fit_are_rejected(labels: list[Any], run: Any) -> None:
     from renderers.core._native import attribute
 
+    ids, sizes, borders, ends = array("I", [1]), array("I", [0, 3]), array("q", [0, 2]), array("q", [1])
     with pytest.raises((TypeError, ValueError)):
-        attribute("ab", array("I", [1]), array("I", [0, 3]), array("q", [0, 2]), array("q", [1]), tuple(labels), run)
+        attribute("ab", ids, sizes, borders, ends, "ab", array("q"), tuple(labels), run)

@@ -281,6 +281,18 @@ def test_several_texts_are_cut_and_encoded_as_each_is() -> None:
     assert list(vocab.encode_parts((), ())) == []
 
 
+@pytest.mark.parametrize("text", ["a<|end|>cafe\u0301 " * 9, "<|end|>\u0301<|end|>", "e<|end|>\u0301", "b\u0301 é"])
+def test_a_text_that_nfc_changes_is_encoded_in_one_call(text: str) -> None:
+    backend = Tokenizer.from_str(load_tokenizer(EMBEDDED).vocab.backend.to_str())
+    backend.normalizer = normalizers.NFC()
+    vocab, engine = adopted(backend)
+    assert engine is not None
+    for _ in range(3):
+        (parts,) = vocab.encode_parts((text,), (find_special_tokens(text, vocab.reserved_texts),))
+        assert parts is not None
+        assert list(unpack_ids(parts[0])) == backend.encode(text, add_special_tokens=False).ids
+
+
 def test_a_piece_is_cached_when_it_comes_again() -> None:
     vocab = load_tokenizer(EMBEDDED, bpe_engine="native").vocab
     vocab.encode_pieces(["compiles the vocabulary"])

@@ -146,18 +146,23 @@ def encode_parts_in_python(
     young: dict[str, PackedIds],
     old: dict[str, PackedIds],
     shortest: int,
+    normalize: Callable[[str], str],
     /,
 ) -> tuple[tuple[tuple[PackedIds, bytes, bytes] | None, ...], dict[str, PackedIds]]:
     """Return what `encode_parts` does. The cache of words is not used."""
     tables, fresh = Tables.of(block), dict[str, PackedIds]()
 
+    def encode_new(piece: str) -> PackedIds | None:
+        ids = _encode(tables, piece, normalized=False)
+        return _encode(tables, normalize(piece), normalized=True) if ids is None else ids
+
     def encode(piece: str) -> PackedIds | None:
         if len(piece) < max(shortest, 1) or not _was_seen(seen, piece.encode()):
-            return _encode(tables, piece, normalized=False)
+            return encode_new(piece)
         own = young.get(piece)
         if own is None:
             own = old.get(piece, fresh.get(piece))
-            own = _encode(tables, piece, normalized=False) if own is None else own
+            own = encode_new(piece) if own is None else own
             if own is not None:
                 fresh[piece] = own
         return own

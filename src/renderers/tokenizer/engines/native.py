@@ -83,7 +83,7 @@ class NativeEngine:
         """Encode texts that are cut at matches, with the pieces of a cache, which gets those that come a second time.
 
         The text between the matches is also cut at the tokens of `cutting`. A text is None if the engine does not take
-        each piece of it as it is.
+        each piece of it.
         """
         if self._added is not None:
             return [None] * len(texts)
@@ -92,7 +92,7 @@ class NativeEngine:
         block, cache = self.vocabulary.buffer, self._cache
         young, old = pieces.generations
         parts, fresh = native.encode_parts(
-            block, cache, self._seen, texts, marks, added_tokens, young, old, _SHORTEST_PIECE
+            block, cache, self._seen, texts, marks, added_tokens, young, old, _SHORTEST_PIECE, self._normalize
         )
         if fresh:
             pieces.keep(young, fresh)
