@@ -182,7 +182,12 @@ def test_a_text_that_is_used_in_another_way_is_probed(source: str) -> None:
     [
         STRINGS + "{{ date }}",
         STRINGS + "{% if add_generation_prompt %}{{ date }}{% endif %}",
+        STRINGS + "{{ date | upper }}",
         STRINGS.replace("m.content", "date + m.content"),
+        STRINGS.replace("{{ m.role", "{% if m.reasoning_content %}{{ date }}{% endif %}{{ m.role"),
+        STRINGS + "{% if messages[-1].reasoning_content %}{{ date }}{% endif %}",
+        STRINGS + "{% if messages[-1].tool_calls and messages[-1].thinking %}{{ date }}{% endif %}",
+        STRINGS + "{% if messages | length > 99 %}{{ date }}{% endif %}",
         "{% if tools %}{{ messages[0].content + date }}{% else %}{{ date }}{% endif %}" + STRINGS,
         "{{ raise_exception('no') }}{{ date }}",
     ],

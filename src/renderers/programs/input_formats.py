@@ -23,6 +23,7 @@ from renderers.core.probe_words import (
     PROBE_CONTENT,
     PROBE_KEY,
     PROBE_QUESTION,
+    PROBE_REASONING,
     PROBE_RESULT,
     PROBE_SYSTEM,
     PROBE_VALUE,
@@ -169,10 +170,13 @@ def _runs(source: str, limits: TemplateLimits, arguments: _Key) -> bool:
 def _written_first(
     source: str, limits: TemplateLimits, arguments: _Key, words: tuple[tuple[str, str], ...]
 ) -> frozenset[str]:
-    """Return the names of arguments with a word that the template never writes after the text of a message."""
-    rendered = [text for text in _render_varied(_renderer(source, limits, arguments)) if text is not None]
+    """Return the names of arguments with a word that the template writes, and never after the text of a message."""
+    # The template may change the case of a word.
+    texts = [text.lower() for text in _render_varied(_renderer(source, limits, arguments)) if text is not None]
     return frozenset(
-        name for name, word in words if rendered and all(text.rfind(word) < _first_body(text) for text in rendered)
+        name
+        for name, word in words
+        if any(word in text for text in texts) and all(text.rfind(word) < _first_body(text) for text in texts)
     )
 
 
@@ -186,8 +190,11 @@ def _writes_time_first(source: str, limits: TemplateLimits, arguments: _Key) -> 
 
 def _render_varied(render: Callable[..., str | None]) -> list[str | None]:
     """Return the texts of conversations of several kinds; None for those that are rejected."""
-    answer, result = chat_message("assistant", PROBE_CONTENT), chat_message("tool", PROBE_RESULT)
-    conversations = [[ASK], [LEAD, ASK], *conversations_with(answer), *conversations_with(result)]
+    calls, thought = {"tool_calls": [tool_call("f", ARGUMENTS[0])]}, reasoning_fields(PROBE_REASONING)
+    fields: list[JsonObject] = [{}, calls, thought, thought | calls]
+    answers = [chat_message("assistant", PROBE_CONTENT, **each) for each in fields]
+    varied = map(conversations_with, (*answers, chat_message("tool", PROBE_RESULT)))
+    conversations = [[ASK], [LEAD, ASK], *itertools.chain.from_iterable(varied)]
     try:
         return list(itertools.starmap(render, itertools.product(conversations, (None, [TOOL]), (False, True))))
     except TemplateLimitError:

@@ -15,9 +15,11 @@ from renderers.templating.syntax import syntax_tree
 from renderers.templating.tree import children, find_all
 from renderers.templating.turn_variables import TYPE_TESTS, is_emptiness_test, is_length
 
-_FILTERS = frozenset("trim upper lower capitalize title replace string safe e escape forceescape".split())
-_METHODS = frozenset("strip lstrip rstrip upper lower capitalize title replace".split())
-"""Filters and methods of texts. Their result depends on the text alone, and is written in its place."""
+_FILTERS = frozenset("trim upper lower capitalize title string safe e escape forceescape".split())
+_METHODS = frozenset("strip lstrip rstrip upper lower capitalize title".split())
+"""Filters and methods that, without arguments, keep the letters of a text, apart from their case."""
+_CAPTURING = (nodes.AssignBlock, nodes.Macro, nodes.FilterBlock, nodes.CallBlock)
+"""Statements that make a text of the outputs within them."""
 _DEFAULTS = frozenset({"default", "d"})
 
 
@@ -25,9 +27,9 @@ _DEFAULTS = frozenset({"default", "d"})
 def written_variables(source: str) -> frozenset[str]:
     """Return the variables that a template may write, and uses for nothing else.
 
-    It may also change the case of the text, replace or remove parts of it, and test whether the variable is defined,
-    what type it has, and whether it is empty. The function `strftime_now` counts if its results are used like that,
-    and its arguments are constant.
+    It writes them outside of loops, or in the first iteration of one. It may also change the case of the text, remove
+    whitespace at its ends, and test whether the variable is defined, what type it has, and whether it is empty. The
+    function `strftime_now` counts if its results are used like that, and its arguments are constant.
 
     >>> source = "{{ 'Date: ' + date if date }}{{ 'a' if mode == 'b' }}{{ name | upper }}{{ note | length }}"
     >>> sorted(written_variables(source))
@@ -92,14 +94,14 @@ class _Uses:
             case nodes.Filter():
                 if is_length(parent):
                     return self._tests_emptiness(parent)
-                is_text = parent.name in _DEFAULTS or (parent.name in _FILTERS and parent.node is value)
-                return is_text and self._is_harmless(parent)
+                is_kept = parent.name in _FILTERS and parent.node is value and not (parent.args or parent.kwargs)
+                return (is_kept or parent.name in _DEFAULTS) and self._is_harmless(parent)
             case nodes.Getattr():
                 call = self._parents[parent]
-                is_method = isinstance(call, nodes.Call) and call.node is parent and parent.attr in _METHODS
-                return is_method and self._is_harmless(call)
+                is_call = isinstance(call, nodes.Call) and call.node is parent and not (call.args or call.kwargs)
+                return is_call and parent.attr in _METHODS and self._is_harmless(call)
             case nodes.Assign():
-                return self._is_harmless_target(parent.target)
+                return self._is_harmless_target(parent)
         return False
 
     def _is_harmless_call(self, call: nodes.Call, value: nodes.Node) -> bool:
@@ -123,11 +125,14 @@ class _Uses:
     def _macros_of(self, call: nodes.Call) -> list[nodes.Macro]:
         return self._macros.get(call.node.name, []) if isinstance(call.node, nodes.Name) else []
 
-    def _is_harmless_target(self, target: nodes.Node) -> bool:
-        """Return True if a variable, or an attribute of a namespace, only gets values that are written."""
+    def _is_harmless_target(self, assignment: nodes.Assign | nodes.AssignBlock) -> bool:
+        """Return True if the variable, or the attribute of a namespace, that gets a value is only written."""
+        target = assignment.target
         if isinstance(target, nodes.Name):
             return self.only_writes(target.name)
         if not isinstance(target, nodes.NSRef):
+            return False
+        if self._statement_around(assignment) is not None or not self._runs_once(assignment):
             return False
         uses = [self._parents[read] for read in self._reads.get(target.name, ())]
         reads = [use for use in uses if isinstance(use, nodes.Getattr)]
@@ -152,17 +157,41 @@ class _Uses:
         return False
 
     def _is_written(self, output: nodes.Node) -> bool:
-        """Return True if the text of a statement is part of the output of the template, and of nothing else."""
-        parent = self._parents.get(output)
-        while parent is not None:
-            match parent:
-                case nodes.FilterBlock() | nodes.CallBlock():
-                    return False
-                case nodes.AssignBlock():
-                    return parent.filter is None and self._is_harmless_target(parent.target)
-                case nodes.Macro():
-                    return self._is_written_macro(parent.name)
+        """Return True if the text of a statement is part of the output of the template once, and of nothing else."""
+        statement = self._statement_around(output)
+        if not self._runs_once(output):
+            return False
+        match statement:
+            case nodes.AssignBlock():
+                return statement.filter is None and self._is_harmless_target(statement)
+            case nodes.Macro():
+                return self._is_written_macro(statement.name)
+        return statement is None
+
+    def _statement_around(self, node: nodes.Node) -> nodes.Node | None:
+        """Return the innermost statement around a node that makes a text of its output; None if there is none."""
+        parent = self._parents.get(node)
+        while parent is not None and not isinstance(parent, _CAPTURING):
             parent = self._parents.get(parent)
+        return parent
+
+    def _runs_once(self, node: nodes.Node) -> bool:
+        """Return True if a node, up to the statement that makes a text of it, is in no loop or in a first iteration.
+
+        Whether a text comes before all messages is found out by runs. They cannot reach each branch of a loop.
+        """
+        is_first = False
+        parent = self._parents.get(node)
+        while parent is not None and not isinstance(parent, _CAPTURING):
+            match parent:
+                case nodes.If():
+                    is_in_body = any(child is node for child in parent.body)
+                    is_first = is_first or (is_in_body and _requires_first(parent.test))
+                case nodes.For():
+                    if not is_first:
+                        return False
+                    is_first = False
+            node, parent = parent, self._parents.get(parent)
         return True
 
     def _is_written_macro(self, name: str) -> bool:
@@ -177,6 +206,16 @@ class _Uses:
             )
         finally:
             self._written_macros.remove(name)
+
+
+def _requires_first(test: nodes.Node) -> bool:
+    """Return True if a condition holds in the first iteration of a loop only."""
+    if isinstance(test, nodes.And):
+        return _requires_first(test.left) or _requires_first(test.right)
+    match test:
+        case nodes.Getattr(node=nodes.Name(name="loop"), attr="first"):
+            return True
+    return False
 
 
 def _has_constant_arguments(call: nodes.Call) -> bool:
