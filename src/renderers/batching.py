@@ -34,13 +34,12 @@ def run_batch(
     check_errors(errors)
     results: list[Result | Exception] = []
     for index, item in enumerate(items):
-        try:
-            results.append(run(item))
-        except Exception as error:
+        outcome = _attempt(run, item)
+        if isinstance(outcome, Exception):
             if errors == "raise":
-                raise _with_place(error, f"{kind} {index}")  # noqa: B904 - it keeps the cause of the original
-            _drop_frames(error)
-            results.append(error)
+                raise _with_place(outcome, f"{kind} {index}")
+            _drop_frames(outcome)
+        results.append(outcome)
     return results
 
 
@@ -76,21 +75,21 @@ def _attempt(run: Callable[[Item], Result], item: Item) -> Result | Exception:
 
 
 def _with_place(error: Exception, place: str) -> Exception:
-    """Return a copy of an error with a place before its text, and with its traceback and cause.
+    """Return a copy of an error with a place before its text, and with its traceback, cause and context.
 
     An error that makes its text from other attributes than a single argument gets a note. The error itself may be
     raised again, so it is not changed, unless its class cannot be copied.
     """
-    try:
+    with contextlib.suppress(Exception):
         placed = copy_exception(error)
-    except Exception:
-        placed = error
-    if placed is error or not _prefix(placed, place):
-        placed.add_note(place)
-    placed.__cause__ = error.__cause__
-    # The copy is raised in the context of the error, which tells no more unless it has a context of its own.
-    placed.__suppress_context__ = error.__suppress_context__ or error.__context__ is None
-    return placed.with_traceback(error.__traceback__)
+        if not _prefix(placed, place):
+            placed.add_note(place)
+        placed.__cause__, placed.__context__ = error.__cause__, error.__context__
+        placed.__suppress_context__ = error.__suppress_context__
+        return placed.with_traceback(error.__traceback__)
+    with contextlib.suppress(Exception):
+        error.add_note(place)
+    return error
 
 
 def _prefix(error: Exception, place: str) -> bool:
@@ -106,7 +105,8 @@ def _prefix(error: Exception, place: str) -> bool:
             error.args = (f"{place}: {text}",)
         if str(error) != text:
             return True
-    error.args = given
+    with contextlib.suppress(Exception):
+        error.args = given
     return False
 
 

@@ -104,3 +104,10 @@ def test_a_copy_has_the_state_of_the_original(error: Exception) -> None:
 def test_the_constructor_is_not_called_again() -> None:
     copied = copy_exception(CountedError("a"))
     assert (str(copied), copied.args, CountedError.calls) == ("error a", ("error a",), 1)
+
+
+def test_an_attribute_in_a_slot_can_be_none() -> None:
+    error = SlotsError(1)
+    error.number = None  # type: ignore[assignment]
+    copied: Any = copy_exception(error)
+    assert copied.number is None

@@ -6,6 +6,7 @@ import hashlib
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from renderers.bridging.checked_run import CheckedRun
@@ -82,14 +83,18 @@ def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipe
     key, arguments = pipeline.turn_format(with_tools=with_tools).key, pipeline.arguments
     free = {name: value for name, value in key.arguments if value == PROBE_ARGUMENT != arguments[name]}
     date = key.now if key.program.mentions("strftime_now") else pipeline.settings.date
-    given = arguments | free
-    for sampled in (given | _stand_ins(given, key.program), given):
-        if sampled == arguments and date == pipeline.settings.date:
-            return pipeline
-        samples = pipeline.with_settings(chat_template_kwargs=sampled, date=date)
-        if sampled == given or _runs(samples, with_tools=with_tools):
-            break
-    return samples
+    written = _with_arguments(pipeline, arguments | free, date)
+    stand_ins = _stand_ins(written.arguments, key.program)
+    if not stand_ins:
+        return written
+    samples = _with_arguments(pipeline, written.arguments | stand_ins, date)
+    return samples if _runs(samples, with_tools=with_tools) else written
+
+
+def _with_arguments(pipeline: RenderPipeline, arguments: dict[str, Any], date: datetime) -> RenderPipeline:
+    if arguments == pipeline.arguments and date == pipeline.settings.date:
+        return pipeline
+    return pipeline.with_settings(chat_template_kwargs=arguments, date=date)
 
 
 def _stand_ins(arguments: Mapping[str, Any], program: Program) -> dict[str, Any]:

@@ -29,8 +29,9 @@ def copy_exception(error: Exception) -> Exception:
             if is_stored and not name.startswith("__"):
                 # Some attributes have no value, and some are read-only, because `__new__` sets them.
                 with contextlib.suppress(AttributeError):
-                    # None may stand for an attribute without a value, which is not the same for `OSError.filename2`.
-                    if (content := value.__get__(error)) is not None:
+                    content = value.__get__(error)
+                    # None stands for an attribute without a value, which is not the same for `filename2`.
+                    if content is not None or parent is not OSError:
                         value.__set__(copied, content)
     vars(copied).update(vars(error))
     if hasattr(error, "__notes__"):
