@@ -154,7 +154,7 @@ def test_an_error_with_several_arguments_keeps_them_and_has_a_note() -> None:
 
 
 class OwnArgumentsError(ValueError):
-    """An error whose constructor takes other arguments than `args`."""
+    """An error that cannot be made from its `args`."""
 
     def __init__(self, name: str, *, number: int) -> None:
         super().__init__(f"{name} {number}")

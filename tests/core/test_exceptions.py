@@ -12,7 +12,7 @@ from renderers.errors import LossError, MessageError, RendererPoolError, Templat
 
 
 class OwnError(ValueError):
-    """An error whose constructor takes other arguments than `args`."""
+    """An error that cannot be made from its `args`."""
 
     def __init__(self, name: str, *, number: int) -> None:
         super().__init__(f"{name} {number}")

@@ -44,7 +44,7 @@ _TABLES: weakref.WeakSet[BoundedTable[Any]] = weakref.WeakSet()
 """The same tables, and those that a context still uses."""
 STAND_IN_TOOLS = ToolList([TOOL])
 """The tools of contexts in which turns do not depend on the tools. They are written faster than those of a caller."""
-_RUNS: BoundedTable[bool] = BoundedTable(keep=128)
+_ACCEPTED: BoundedTable[bool] = BoundedTable(keep=128)
 """Whether a template accepts the arguments of samples, by the key of their pipeline."""
 _SMALLEST = [ASK], [LEAD, ASK]
 """Conversations of which a template accepts one."""
@@ -55,7 +55,7 @@ _CONTEXTS_KEPT = 8
 def clear_proof_caches() -> None:
     """Drop all proofs of bridges, as in a new process."""
     _PROOFS.clear()
-    _RUNS.clear()
+    _ACCEPTED.clear()
     for table in list(_TABLES):
         table.clear()
 
@@ -83,15 +83,15 @@ def sample_pipeline(pipeline: RenderPipeline, *, with_tools: bool) -> RenderPipe
     key, arguments = pipeline.turn_format(with_tools=with_tools).key, pipeline.arguments
     free = {name: value for name, value in key.arguments if value == PROBE_ARGUMENT != arguments[name]}
     date = key.now if key.program.mentions("strftime_now") else pipeline.settings.date
-    written = _with_arguments(pipeline, arguments | free, date)
+    written = _with_samples(pipeline, arguments | free, date)
     stand_ins = _stand_ins(written.arguments, key.program)
     if not stand_ins:
         return written
-    samples = _with_arguments(pipeline, written.arguments | stand_ins, date)
-    return samples if _runs(samples, with_tools=with_tools) else written
+    samples = _with_samples(pipeline, written.arguments | stand_ins, date)
+    return samples if _accepts_arguments(samples, with_tools=with_tools) else written
 
 
-def _with_arguments(pipeline: RenderPipeline, arguments: dict[str, Any], date: datetime) -> RenderPipeline:
+def _with_samples(pipeline: RenderPipeline, arguments: dict[str, Any], date: datetime) -> RenderPipeline:
     if arguments == pipeline.arguments and date == pipeline.settings.date:
         return pipeline
     return pipeline.with_settings(chat_template_kwargs=arguments, date=date)
@@ -99,19 +99,25 @@ def _with_arguments(pipeline: RenderPipeline, arguments: dict[str, Any], date: d
 
 def _stand_ins(arguments: Mapping[str, Any], program: Program) -> dict[str, Any]:
     """Return values to render samples with in place of those that cannot change turns."""
-    large = (name for name, value in arguments.items() if value and isinstance(value, str | list | dict))
-    # A text of the template is one of few values, such as "high".
-    names = (name for name in large if not isinstance(arguments[name], str) or not program.may_write(arguments[name]))
-    return {name: sample_argument(arguments[name]) for name in names if not program.turns_read(name)}
+
+    def is_replaced(name: str, value: Any) -> bool:
+        if isinstance(value, str):
+            # A text of the template is one of few values, such as "high".
+            is_free = not program.may_write(value)
+        else:
+            is_free = isinstance(value, list | dict) and len(value) > 0
+        return is_free and not program.turns_read(name)
+
+    return {name: sample_argument(value) for name, value in arguments.items() if is_replaced(name, value)}
 
 
-def _runs(pipeline: RenderPipeline, *, with_tools: bool) -> bool:
+def _accepts_arguments(pipeline: RenderPipeline, *, with_tools: bool) -> bool:
     """Return True if a template accepts the arguments of a pipeline."""
 
     def run() -> bool:
         return any(_accepts(pipeline, messages, STAND_IN_TOOLS if with_tools else None) for messages in _SMALLEST)
 
-    return _RUNS.get(pipeline_key(pipeline, with_tools=with_tools), run)
+    return _ACCEPTED.get(pipeline_key(pipeline, with_tools=with_tools), run)
 
 
 def _accepts(pipeline: RenderPipeline, messages: list[JsonObject], tools: ToolList | None) -> bool:

@@ -90,7 +90,8 @@ class _Uses:
                 return self._is_harmless_call(parent, value)
             case nodes.Keyword():
                 call = self._parents[parent]
-                return isinstance(call, nodes.Call) and self._is_harmless_parameter(call, parent.key)
+                is_parameter = isinstance(call, nodes.Call) and parent.key in self._parameters(call)
+                return is_parameter and self.only_writes(parent.key)
             case nodes.Filter():
                 if is_length(parent):
                     return self._tests_emptiness(parent)
@@ -109,21 +110,14 @@ class _Uses:
         if call.node is value:
             is_time = isinstance(value, nodes.Name) and value.name == "strftime_now"
             return is_time and _has_constant_arguments(call) and self._is_harmless(call)
-        macros = self._macros_of(call)
         # The output of the macro is followed from the places that write the parameter.
-        at = next((at for at, argument in enumerate(call.args) if argument is value), None)
-        if at is None or len(macros) != 1 or at >= len(macros[0].args):
-            return False
-        return self._is_harmless_parameter(call, macros[0].args[at].name)
+        pairs = zip(call.args, self._parameters(call), strict=False)
+        return any(argument is value and self.only_writes(name) for argument, name in pairs)
 
-    def _is_harmless_parameter(self, call: nodes.Call, name: str) -> bool:
-        """Return True if a macro only writes a parameter."""
-        macros = self._macros_of(call)
-        is_known = len(macros) == 1 and any(argument.name == name for argument in macros[0].args)
-        return is_known and self.only_writes(name)
-
-    def _macros_of(self, call: nodes.Call) -> list[nodes.Macro]:
-        return self._macros.get(call.node.name, []) if isinstance(call.node, nodes.Name) else []
+    def _parameters(self, call: nodes.Call) -> list[str]:
+        """Return the parameters of the only macro with the name that a call has; none if there are several."""
+        macros = self._macros.get(call.node.name, []) if isinstance(call.node, nodes.Name) else []
+        return [parameter.name for parameter in macros[0].args] if len(macros) == 1 else []
 
     def _is_harmless_target(self, assignment: nodes.Assign | nodes.AssignBlock) -> bool:
         """Return True if the variable, or the attribute of a namespace, that gets a value is only written."""
@@ -158,9 +152,9 @@ class _Uses:
 
     def _is_written(self, output: nodes.Node) -> bool:
         """Return True if the text of a statement is part of the output of the template once, and of nothing else."""
-        statement = self._statement_around(output)
         if not self._runs_once(output):
             return False
+        statement = self._statement_around(output)
         match statement:
             case nodes.AssignBlock():
                 return statement.filter is None and self._is_harmless_target(statement)
@@ -210,9 +204,9 @@ class _Uses:
 
 def _requires_first(test: nodes.Node) -> bool:
     """Return True if a condition holds in the first iteration of a loop only."""
-    if isinstance(test, nodes.And):
-        return _requires_first(test.left) or _requires_first(test.right)
     match test:
+        case nodes.And():
+            return _requires_first(test.left) or _requires_first(test.right)
         case nodes.Getattr(node=nodes.Name(name="loop"), attr="first"):
             return True
     return False
